@@ -1,0 +1,52 @@
+"""pinnlab: solve differential equations with physics-informed neural networks.
+
+!!! example
+    ```python
+    from pinnlab import load_problem, solve
+
+    solution = solve(load_problem("problems/oscillator.toml"), budget=10)
+    print(solution.report.verdict, solution(t=1.0))
+    ```
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+
+if TYPE_CHECKING:
+    from pinnlab.errors import ProblemError
+    from pinnlab.problem.build import make_problem
+    from pinnlab.problem.file import dump_problem, load_problem, loads_problem
+    from pinnlab.problem.problem import Problem
+    from pinnlab.solution import Solution
+    from pinnlab.solve import solve
+
+__version__ = "0.1.0"
+__all__ = [
+    "Problem",
+    "ProblemError",
+    "Solution",
+    "dump_problem",
+    "load_problem",
+    "loads_problem",
+    "make_problem",
+    "solve",
+]
+
+_HOMES = {
+    "Problem": "pinnlab.problem.problem",
+    "ProblemError": "pinnlab.errors",
+    "Solution": "pinnlab.solution",
+    "dump_problem": "pinnlab.problem.file",
+    "load_problem": "pinnlab.problem.file",
+    "loads_problem": "pinnlab.problem.file",
+    "make_problem": "pinnlab.problem.build",
+    "solve": "pinnlab.solve",
+}
+
+
+def __getattr__(name: str) -> object:
+    # Names are looked up when used, so that `pinnlab --help` does not import JAX.
+    if name not in _HOMES:
+        raise AttributeError(f"module 'pinnlab' has no attribute '{name}'")
+    return getattr(import_module(_HOMES[name]), name)

@@ -1,0 +1,95 @@
+"""A system and settings put together: the network and the least-squares problem."""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, PRNGKeyArray
+
+from pinnlab.network import AbstractNetwork, make_network
+from pinnlab.residual import Block, LeastSquares, Model, make_rows
+from pinnlab.sampling import sample
+from pinnlab.scaling import parameters_of, term_scale
+from pinnlab.settings import NetworkSettings, Settings
+from pinnlab.system.system import System
+from pinnlab.system.terms import Term
+
+
+def network_of(
+    system: System,
+    settings: NetworkSettings,
+    scales: tuple[float, ...],
+    key: PRNGKeyArray,
+) -> AbstractNetwork:
+    """The network that the settings describe."""
+    axes = system.problem.axes
+    names = system.coordinates
+    return make_network(
+        key=key,
+        lower=tuple(a.lower for a in axes),
+        upper=tuple(a.upper for a in axes),
+        outputs=len(system.fields),
+        width=settings.width,
+        depth=settings.depth,
+        activation=settings.activation,
+        periodic=tuple(names.index(p) for p in system.problem.periodic),
+        harmonics=settings.harmonics,
+        fourier=settings.fourier,
+        fourier_scale=settings.fourier_scale,
+        factorized=settings.factorized,
+        separate=settings.separate,
+        scales=scales,
+    )
+
+
+def least_squares(
+    system: System, settings: Settings, network: AbstractNetwork, seed: int
+) -> tuple[LeastSquares, Array]:
+    """The training objective and the first parameter vector."""
+    dtype = jnp.dtype(settings.precision)
+    trainable, fixed = eqx.partition(network, eqx.is_inexact_array)
+    theta, unravel = ravel_pytree(
+        jax.tree.map(lambda a: a.astype(dtype), trainable)
+    )
+    parameters = {k: v.astype(dtype) for k, v in parameters_of(system).items()}
+    blocks = [_block(system, settings, system.equations, network, seed, dtype)]
+    for term in system.penalties:
+        blocks.append(_block(system, settings, (term,), network, seed, dtype))
+    return LeastSquares(tuple(blocks), parameters, unravel, fixed), theta
+
+
+def _block(
+    system: System,
+    settings: Settings,
+    terms: Sequence[Term],
+    network: AbstractNetwork,
+    seed: int,
+    dtype: jnp.dtype,
+) -> Block:
+    problem, first = system.problem, terms[0]
+    is_equation = first.kind == "equation"
+    count = settings.points if is_equation else settings.condition_points
+    if not is_equation and first.free is not None and not first.free:
+        count = 1
+    fixed = dict(first.place.fixed)
+    lower = [fixed.get(a.name, a.lower) for a in problem.axes]
+    upper = [fixed.get(a.name, a.upper) for a in problem.axes]
+    points = sample(problem, first.place, count, seed, settings.sampler)
+    rows = make_rows(system, terms)
+    scale = [term_scale(system, t, network) for t in terms]
+    weight = 1.0 if is_equation else settings.condition_weight
+    block = Block(
+        rows,
+        first.place.where is None and settings.redraw > 0,
+        is_equation and settings.adaptive,
+        jnp.asarray(lower, dtype),
+        jnp.asarray(upper, dtype),
+        jnp.zeros((count, len(lower)), dtype),
+        jnp.zeros((count, len(rows.nodes)), dtype),
+        jnp.asarray(scale, dtype),
+        jnp.full(len(terms), weight, dtype),
+    )
+    model = Model(network, {k: v.astype(dtype) for k, v in parameters_of(system).items()})
+    return block.moved(model, jnp.asarray(points, dtype))

@@ -1,0 +1,84 @@
+"""Files that are whole or not there: written beside their final name, then renamed."""
+
+import itertools
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pinnlab.errors import ProblemError
+
+
+@contextmanager
+def replacing(path: Path, *, force: bool) -> Iterator[Path]:
+    """A draft that becomes `path` when the block ends well, and vanishes otherwise.
+
+    The draft is flushed to the disk and renamed. A file that is there already is
+    first moved aside to `NAME.1.h5`, `NAME.2.h5`, ..., unless `force`.
+    """
+    check_writable(path)
+    with _temporary(path) as draft:
+        yield draft
+        _flush(draft)
+        if path.exists() and not force:
+            _set_aside(path)
+        os.replace(draft, path)
+        _flush(path.parent)
+
+
+def check_writable(path: str | Path) -> None:
+    """Raise `ProblemError` where `path` could not be written. Leaves no trace."""
+    path = Path(path)
+    folder = path.parent
+    if path.is_dir():
+        raise ProblemError(f"cannot write {path}: it is a folder")
+    if not folder.is_dir():
+        what = "is not a folder" if folder.exists() else "does not exist"
+        raise ProblemError(f"cannot write {path}: {folder} {what}")
+    try:
+        with _temporary(path):
+            pass
+    except OSError as error:
+        raise ProblemError(f"cannot write {path}: {error.strerror}") from error
+
+
+@contextmanager
+def _temporary(path: Path) -> Iterator[Path]:
+    """A new empty file beside `path`, removed at the end if it is still there."""
+    # Short, so that a name at the file system's limit still works.
+    draft = path.with_name(f".pinnlab-{secrets.token_hex(6)}.tmp")
+    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
+    try:
+        yield draft
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _flush(path: Path) -> None:
+    """Wait until a file's or folder's content is on the disk."""
+    if path.is_dir() and os.name == "nt":  # Windows cannot open a folder.
+        return
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _set_aside(path: Path) -> Path:
+    """Give an existing file the first free name of `NAME.1.h5`, `NAME.2.h5`, ..."""
+    for count in itertools.count(1):
+        aside = path.with_name(f"{path.stem}.{count}{path.suffix}")
+        try:
+            # A second name, not a rename: `path` is there at every moment, and a
+            # taken name is refused by the file system itself.
+            os.link(path, aside)
+            return aside
+        except FileExistsError:
+            continue
+        except OSError:  # A file system without hard links.
+            if not aside.exists():
+                os.rename(path, aside)
+                return aside
+    raise AssertionError("unreachable")

@@ -1,0 +1,48 @@
+"""The `pinnlab` command: the list of its subcommands."""
+
+from typing import Annotated
+
+import typer
+
+import pinnlab
+from pinnlab.cli.doctor import doctor
+from pinnlab.cli.files import plot, predict, show
+from pinnlab.cli.gallery import problems
+from pinnlab.cli.training import check, solve
+
+
+app = typer.Typer(
+    name="pinnlab",
+    help="Solve differential equations written in small text files, and say how wrong "
+    "the solution is.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="A problem is a file, or a name of the gallery: pinnlab solve burgers",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"pinnlab {pinnlab.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show it."),
+    ] = False,
+) -> None:
+    """What stands before a subcommand."""
+
+
+for command in (solve, check, show, plot, predict, problems, doctor):
+    app.command()(command)
+
+
+def main() -> None:
+    """The entry point of the `pinnlab` command."""
+    app()

@@ -1,0 +1,166 @@
+"""Commands that need a problem: `solve` and `check`."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pinnlab.cli.options import (
+    Json,
+    ProblemName,
+    Settings,
+    load,
+    positive,
+    seconds,
+)
+from pinnlab.cli.terminal import Status, console, friendly, leave
+
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from pinnlab.problem.problem import Problem
+    from pinnlab.solution import Solution
+    from pinnlab.verify.preflight import Preflight
+
+Output = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", help="The result file; NAME.h5 if missing."),
+]
+Target = Annotated[float, typer.Option(help="The relative L2 error wanted.")]
+Budget = Annotated[
+    str, typer.Option(help="Time for training: 90, 60s, 2m, 1h; the rest is extra.")
+]
+Seed = Annotated[int, typer.Option(min=0, help="Of everything random.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
+Plot = Annotated[bool, typer.Option(help="Also draw NAME.png.")]
+
+
+@friendly
+def solve(
+    problem: ProblemName,
+    output: Output = None,
+    target: Target = 1e-3,
+    budget: Budget = "60s",
+    seed: Seed = 0,
+    settings: Settings = None,
+    plot: Plot = True,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Solve a problem, verify the solution, and leave one HDF5 file and a picture.
+
+    Exit status: 0 the verdict is pass, 1 it is not, 2 the input is wrong, 3 the run
+    failed, 130 interrupted.
+    """
+    from pinnlab.atomic import check_writable
+
+    positive("--target", target)
+    span = seconds(budget)
+    loaded = load(problem, settings)
+    path = output or Path(f"{Path(problem).stem}.h5")
+    picture = path.with_suffix(".png")
+    if picture == path:
+        leave(Status.WRONG_INPUT, f"error: {path}: a result file is not a picture")
+    check_writable(path)
+    if plot:
+        check_writable(picture)
+    warnings = _preflight(loaded, target)
+    solution = _solved(loaded, target, span, seed, warnings)
+    solution.save(path, force=force)
+    if plot:
+        _draw(solution, picture)
+    _report(solution, path, picture if plot else None, as_json)
+    raise typer.Exit(int(_status(solution)))
+
+
+@friendly
+def check(
+    problem: ProblemName, settings: Settings = None, as_json: Json = False
+) -> None:
+    """Examine a problem before any training: what was understood, what is wrong."""
+    from pinnlab.cli.preflight import render_preflight
+
+    loaded = load(problem, settings)
+    # Slow to import: a missing file should not have to wait for it.
+    from pinnlab.verify.preflight import check as examine
+
+    found = examine(loaded)
+    if as_json:
+        typer.echo(json.dumps(dataclasses.asdict(found), indent=2))
+    else:
+        render_preflight(found, loaded.title, console())
+    raise typer.Exit(int(Status.WRONG_INPUT if found.errors else Status.PASS))
+
+
+def _preflight(problem: "Problem", target: float) -> tuple[str, ...]:
+    """The warnings, shown; with errors the command ends here."""
+    from pinnlab.cli.preflight import render_findings
+    from pinnlab.verify.preflight import check as examine
+
+    found: Preflight = examine(problem, target)
+    render_findings(found, console(error=True), notes=False)
+    if found.errors:
+        leave(Status.WRONG_INPUT, "nothing was solved; see `pinnlab check`")
+    return found.warnings
+
+
+def _solved(
+    problem: "Problem",
+    target: float,
+    budget: float,
+    seed: int,
+    warnings: tuple[str, ...],
+) -> "Solution":
+    """The solution, its report with the warnings of preflight."""
+    from pinnlab.cli.progress import TrainingProgress
+    from pinnlab.solve import solve as solved
+
+    with TrainingProgress() as progress:
+        solution = solved(
+            problem, target=target, budget=budget, seed=seed, progress=progress
+        )
+    report = solution.report
+    both = tuple(dict.fromkeys((*warnings, *report.warnings)))
+    report = dataclasses.replace(report, warnings=both)
+    result = dataclasses.replace(solution.result, report=report)
+    return dataclasses.replace(solution, result=result)
+
+
+def _draw(solution: "Solution", path: Path) -> None:
+    from pinnlab.plotting import figure, save_figure
+
+    try:
+        save_figure(figure(solution.result), path)
+    except (ValueError, OSError) as error:
+        # The result is written; a picture is no reason to call the run failed.
+        typer.echo(f"warning: {path} could not be drawn: {error}", err=True)
+
+
+def _report(
+    solution: "Solution", path: Path, picture: Path | None, as_json: bool
+) -> None:
+    from pinnlab.report import render_report, report_json
+
+    terminal: Console = console(error=as_json)
+    render_report(solution.report, terminal)
+    wrote = f"{path} and {picture}" if picture else f"{path}"
+    terminal.print(f" wrote {wrote}", style="dim", markup=False)
+    if as_json:
+        found = report_json(solution.report) | {"file": str(path)}
+        found["figure"] = str(picture) if picture else None
+        typer.echo(json.dumps(found, indent=2))
+
+
+def _status(solution: "Solution") -> Status:
+    from pinnlab.train import Stop
+
+    stop = solution.result.attributes.get("stop")
+    if stop == Stop.INTERRUPTED.value:
+        return Status.INTERRUPTED
+    if stop == Stop.DIVERGED.value:
+        return Status.FAILED
+    passed = solution.report.verdict.startswith("pass")
+    return Status.PASS if passed else Status.NOT_PASSED

@@ -1,0 +1,1 @@
+"""Equations as data: the expression tree, its parser, its derivatives and values."""

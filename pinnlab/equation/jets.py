@@ -1,0 +1,149 @@
+"""Jets: the partial derivatives of a network that the equations want, each once.
+
+A jet at a point is a set of channels d^a z, one for each multi-index a in a set that is
+closed downwards. A linear layer acts on all channels alike; an activation mixes them by
+the multivariate formula of Faa di Bruno,
+
+    d^a s(z) = sum over partitions of a of s^(k)(z) * product of d^(part_i) z,
+
+whose tables are made once for each set. So the cost is that of Taylor propagation of
+exactly the wanted channels, and channels known to be zero cost nothing.
+"""
+
+import itertools
+from functools import lru_cache
+from typing import Protocol
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from pinnlab.equation.activations import tower
+
+
+Orders = tuple[int, ...]
+Channels = dict[Orders, Array | None]
+"""From multi-index to the derivative's values [width]; None is zero."""
+
+
+class Propagates(Protocol):
+    """A function of the point that can carry jets."""
+
+    def propagate(self, channels: Channels) -> Channels:
+        """The channels of the output from those of the input."""
+        ...
+
+
+def jets(
+    network: Propagates, point: Float[Array, " dim"], wanted: tuple[Orders, ...]
+) -> Float[Array, "wanted out"]:
+    """The wanted partial derivatives of a network at one point.
+
+    **Arguments:**
+
+    - `wanted`: multi-indices, one order for each coordinate.
+
+    Only reverse mode may pass through the result (see `activations.tower`).
+    """
+    found = network.propagate(seed(point, wanted))
+    zero = found[(0,) * point.shape[0]]
+    assert zero is not None
+    rows = [found[o] for o in wanted]
+    return jnp.stack([jnp.zeros_like(zero) if r is None else r for r in rows])
+
+
+def seed(point: Float[Array, " dim"], wanted: tuple[Orders, ...]) -> Channels:
+    """The channels of the point itself: its value, unit vectors, and zeros."""
+    channels: Channels = {}
+    for orders in closure(wanted):
+        total = sum(orders)
+        if total == 0:
+            channels[orders] = point
+        elif total == 1:
+            channels[orders] = jnp.zeros_like(point).at[orders.index(1)].set(1)
+        else:
+            channels[orders] = None
+    return channels
+
+
+@lru_cache
+def closure(wanted: tuple[Orders, ...]) -> tuple[Orders, ...]:
+    """All multi-indices below the wanted ones, by total order."""
+    found = {
+        inner
+        for orders in wanted
+        for inner in itertools.product(*(range(n + 1) for n in orders))
+    }
+    return tuple(sorted(found, key=lambda o: (sum(o), tuple(-n for n in o))))
+
+
+@lru_cache
+def partitions(orders: Orders) -> tuple[tuple[int, tuple[Orders, ...]], ...]:
+    """Faa di Bruno's sum for one multi-index: (multiplicity, parts) of each summand."""
+    if sum(orders) == 0:
+        return ((1, ()),)
+    axis = next(i for i, n in enumerate(orders) if n)
+    unit = tuple(int(i == axis) for i in range(len(orders)))
+    lower = tuple(n - u for n, u in zip(orders, unit, strict=True))
+    found: dict[tuple[Orders, ...], int] = {}
+    for count, parts in partitions(lower):
+        new = [tuple(sorted((*parts, unit)))]
+        for i, part in enumerate(parts):
+            raised = tuple(n + u for n, u in zip(part, unit, strict=True))
+            new.append(tuple(sorted((*parts[:i], raised, *parts[i + 1 :]))))
+        for key in new:
+            found[key] = found.get(key, 0) + count
+    return tuple((count, parts) for parts, count in found.items())
+
+
+def linear(
+    channels: Channels,
+    weight: Float[Array, "out in"],
+    bias: Float[Array, " out"] | None,
+) -> Channels:
+    """A linear layer: one matrix for all channels, the bias for the value alone."""
+    found: Channels = {}
+    for orders, value in channels.items():
+        if value is None:
+            found[orders] = None
+        else:
+            product = weight @ value
+            is_value = bias is not None and not any(orders)
+            found[orders] = product + bias if is_value else product
+    return found
+
+
+def activate(name: str, channels: Channels) -> Channels:
+    """An activation applied to every unit."""
+    value = channels[(0,) * len(next(iter(channels)))]
+    assert value is not None
+    entries = tower(name, value, max(sum(o) for o in channels))
+    return {o: _faa_di_bruno(o, entries, channels) for o in channels}
+
+
+def _faa_di_bruno(
+    orders: Orders, entries: tuple[Array, ...], channels: Channels
+) -> Array | None:
+    # Summands with the same derivative of s are added before the product with it.
+    grouped: dict[int, Array] = {}
+    for count, parts in partitions(orders):
+        factors = [channels[p] for p in parts]
+        if any(f is None for f in factors):
+            continue
+        product: Array | float = float(count)
+        for factor in factors:
+            assert factor is not None
+            product = factor if isinstance(product, float) and product == 1 else (
+                product * factor
+            )
+        if not parts:
+            return entries[0]
+        k = len(parts)
+        assert not isinstance(product, float)
+        grouped[k] = grouped[k] + product if k in grouped else product
+    if not grouped:
+        return None
+    total = None
+    for k, product in grouped.items():
+        summand = entries[k] * product
+        total = summand if total is None else total + summand
+    return total

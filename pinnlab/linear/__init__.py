@@ -1,0 +1,1 @@
+"""The linear route: random features and one least-squares solve."""

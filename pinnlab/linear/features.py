@@ -1,0 +1,70 @@
+"""Random sine features sin(w . x + b), and the rows that linear forms make of them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pinnlab.linear.forms import LinearForm
+
+
+@dataclass(frozen=True)
+class Features:
+    """N features of the coordinates scaled to [-1, 1].
+
+    `frequencies` [N, dim], `phases` [N]; `lower`, `upper` [dim] are the box.
+    """
+
+    frequencies: np.ndarray
+    phases: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+    @property
+    def count(self) -> int:
+        """The number of features."""
+        return len(self.phases)
+
+    def waves(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """sin and cos of every feature's angle at [n, dim] points: [n, N] each."""
+        scaled = (2 * points - self.upper - self.lower) / (self.upper - self.lower)
+        angles = scaled @ self.frequencies.T + self.phases
+        return np.sin(angles), np.cos(angles)
+
+    def factor(self, orders: tuple[int, ...]) -> np.ndarray:
+        """What d^orders multiplies the sine (or cosine, at odd order) with: [N]."""
+        sign = -1.0 if sum(orders) % 4 in (2, 3) else 1.0
+        slope = 2 * self.frequencies / (self.upper - self.lower)
+        return sign * np.prod(slope ** np.array(orders), axis=1)
+
+    def matrix(
+        self, form: LinearForm, fields: tuple[str, ...]
+    ) -> tuple[np.ndarray, float]:
+        """The rows of a form, [n, fields * N], and the RMS of its largest piece."""
+        rows = np.zeros((len(form.rest), len(fields) * self.count))
+        largest = 0.0
+        places: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}
+        for piece in form.pieces:
+            place = id(piece.location)
+            if place not in places:
+                nodes = range(piece.location.shape[1])
+                places[place] = [self.waves(piece.location[:, q]) for q in nodes]
+            block = np.zeros((len(form.rest), self.count))
+            for q, waves in enumerate(places[place]):
+                block += piece.coefficient[:, q, None] * waves[sum(piece.orders) % 2]
+            block *= self.factor(piece.orders)
+            largest = max(largest, float(np.sqrt(np.mean(block**2))))
+            j = fields.index(piece.field) * self.count
+            rows[:, j : j + self.count] += block
+        return rows, largest
+
+
+def draw(
+    count: int,
+    box: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    rng: np.random.Generator,
+) -> Features:
+    """Features with frequencies uniform in [-box, box] and uniform phases."""
+    frequencies = rng.uniform(-1, 1, (count, len(box))) * box
+    return Features(frequencies, rng.uniform(0, 2 * np.pi, count), lower, upper)

@@ -1,0 +1,153 @@
+"""The search for the features: which frequencies, how many, chosen by held-out residual.
+
+No derivative of a problem-dependent constant is needed: least-squares solves are cheap,
+so boxes of frequencies are tried, the best are refitted and grown.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pinnlab.linear.features import draw
+from pinnlab.linear.solver import Sheet, Solved, sheet, solve_features
+from pinnlab.system.system import System
+
+
+START = 2.0
+RESOLVED = 0.05
+GAIN = 1.3
+ROWS_SEARCH, ROWS_FINAL = 2, 4
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best features, the box they came from, and how the search went."""
+
+    solved: Solved
+    box: np.ndarray
+    tried: int
+
+
+Tell = Callable[[str, int, float, float], bool]
+"""Told the phase, the tries so far, the seconds and the best residual; True stops."""
+
+
+class Search:
+    """A search over boxes of frequencies for one linear system."""
+
+    def __init__(self, system: System, seconds: float, seed: int, tell: Tell):
+        self.system = system
+        self.lower = np.array([a.lower for a in system.problem.axes])
+        self.upper = np.array([a.upper for a in system.problem.axes])
+        self.seconds = seconds
+        self.seed = seed
+        self.tell = tell
+        self.began = time.perf_counter()
+        self.tried = 0
+        self.stopped = False
+        self.best: Found | None = None
+        self.sheets: dict[int, Sheet] = {}
+        self.test = sheet(system, 800, seed=seed + 90_001, clustered=False)
+        self.cost = 1e-9
+
+    @property
+    def capacity(self) -> int:
+        """The most features that one solve can afford."""
+        fields = len(self.system.fields)
+        by_memory = int(4000 / fields)
+        left = self.seconds - (time.perf_counter() - self.began)
+        # A solve with N unknowns costs about cost * N^3.
+        by_time = int((max(left, 0.1) / 3 / self.cost) ** (1 / 3) / fields)
+        return max(40, min(by_memory, by_time))
+
+    def size(self, box: np.ndarray) -> int:
+        """The number of features that a box needs: it must follow the volume."""
+        extra = 10.0 if len(box) <= 2 else 6.0
+        return int(1.2 * np.prod(0.64 * box + extra)) + 10
+
+    def attempt(self, phase: str, box: np.ndarray, count: int, ratio: int) -> Solved:
+        """One solve; keeps it if it is the best so far."""
+        fields = len(self.system.fields)
+        rows = ratio * count * fields
+        if rows not in self.sheets:
+            self.sheets[rows] = sheet(self.system, rows, self.seed)
+        rng = np.random.default_rng((self.seed, self.tried))
+        features = draw(count, box, self.lower, self.upper, rng)
+        began = time.perf_counter()
+        solved = solve_features(self.system, features, self.sheets[rows], self.test)
+        spent = time.perf_counter() - began
+        self.cost = max(self.cost, spent / (count * fields) ** 3 * (2 / ratio))
+        self.tried += 1
+        if self.best is None or solved.worst < self.best.solved.worst:
+            self.best = Found(solved, box, self.tried)
+        elapsed = time.perf_counter() - self.began
+        self.stopped = self.tell(phase, self.tried, elapsed, self.best.solved.worst)
+        self.stopped |= elapsed > self.seconds
+        return solved
+
+    def run(self, goal: float) -> Found:
+        """Search until the held-out residual is below the goal or time is up."""
+        self._climb(goal)
+        assert self.best is not None
+        if not self._enough(goal):
+            box = self.best.box
+            count = max(self.best.solved.features.count, self.size(box))
+            self.attempt("refit", box, min(count, self.capacity), ROWS_FINAL)
+        while not self._enough(goal) and self._grow(goal):
+            pass
+        return self.best
+
+    def _enough(self, goal: float) -> bool:
+        assert self.best is not None
+        return self.stopped or self.best.solved.worst < goal
+
+    def _climb(self, goal: float) -> None:
+        """Widen the box from small, each time along the coordinate that helps most.
+
+        Where no single coordinate helps (nothing is resolved yet) all are widened.
+        """
+        box = np.full(len(self.lower), START)
+        score = self.attempt("search", box, self.size(box), ROWS_SEARCH).worst
+        while not self._enough(goal):
+            moves = [
+                m for m in _doublings(box) if self.size(m) <= self.capacity
+            ]
+            if not moves:
+                return
+            scored: list[tuple[float, int]] = []
+            for i, move in enumerate(moves):
+                solved = self.attempt("search", move, self.size(move), ROWS_SEARCH)
+                scored.append((solved.worst, i))
+                if self._enough(goal):
+                    return
+            best, which = min(scored)
+            if best > score / GAIN and score < RESOLVED:
+                return
+            box = moves[-1] if best > score / GAIN else moves[which]
+            score = min(score, best)
+
+    def _grow(self, goal: float) -> bool:
+        """Try larger variants of the best; False when none helps any more."""
+        assert self.best is not None
+        before, box = self.best.solved.worst, self.best.box
+        count = self.best.solved.features.count
+        variants = [(box, int(1.6 * count)), (box * 1.4, 0)]
+        variants += [(wider, 0) for wider in _doublings(box)]
+        for new, n in variants:
+            if self._enough(goal):
+                return False
+            n = min(n or max(count, self.size(new)), self.capacity)
+            if n < 0.8 * count:
+                continue
+            self.attempt("grow", new, n, ROWS_FINAL)
+            if self.best.solved.worst * 10 < before:
+                return True
+        return self.best.solved.worst * GAIN < before
+
+
+def _doublings(box: np.ndarray) -> list[np.ndarray]:
+    """The box with each coordinate doubled, and with all (last)."""
+    moves = [np.where(np.arange(len(box)) == i, 2 * box, box) for i in range(len(box))]
+    return moves if len(box) == 1 else [*moves, 2 * box]

@@ -1,0 +1,8 @@
+"""Networks: Equinox modules that can be called and can carry jets."""
+
+from pinnlab.network.base import AbstractNetwork
+from pinnlab.network.make import make_network
+from pinnlab.network.mlp import MLP, Layer, Parallel
+
+
+__all__ = ["MLP", "AbstractNetwork", "Layer", "Parallel", "make_network"]

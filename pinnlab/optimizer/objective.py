@@ -1,0 +1,83 @@
+"""What an optimizer is given, and what it is: two abstract classes and a report.
+
+A step has fixed shapes and may be used in `scan` and `while_loop`; what it has to say
+is in arrays, so nothing is read back from the device inside a loop.
+"""
+
+from abc import abstractmethod
+from typing import Generic, TypeVar
+
+import equinox as eqx
+from jaxtyping import Array, Bool, Float, Int
+
+
+class AbstractObjective(eqx.Module):
+    """A least-squares loss of a flat parameter vector, L = 1/2 |r(theta)|^2.
+
+    Points and weights are array leaves: new points do not retrace a compiled step.
+    """
+
+    @abstractmethod
+    def residuals(self, theta: Float[Array, " P"]) -> Float[Array, " R"]:
+        """The rows r, already scaled."""
+
+    @abstractmethod
+    def loss(self, theta: Float[Array, " P"]) -> Float[Array, ""]:
+        """L = 1/2 |r|^2."""
+
+    @abstractmethod
+    def value_and_grad(
+        self, theta: Float[Array, " P"]
+    ) -> tuple[Float[Array, ""], Float[Array, " P"]]:
+        """L and its gradient J'r."""
+
+    @abstractmethod
+    def jacobian(self, theta: Float[Array, " P"]) -> Float[Array, "R P"]:
+        """J = dr/dtheta."""
+
+
+class Info(eqx.Module):
+    """What a step reports.
+
+    - `loss`, `grad_norm`: after the step (Adam: before it).
+    - `step_size`: the factor along the search direction or the learning rate; 1 for
+      Levenberg-Marquardt; 0 where the step was rejected.
+    - `damping`: Levenberg-Marquardt's lambda, 0 elsewhere.
+    - `evaluations`: losses evaluated, with or without a gradient.
+    - `accepted`: whether the parameters changed.
+    - `stalled`: no further step can lower this loss; `refresh` clears it.
+    """
+
+    loss: Float[Array, ""]
+    grad_norm: Float[Array, ""]
+    step_size: Float[Array, ""]
+    damping: Float[Array, ""]
+    evaluations: Int[Array, ""]
+    accepted: Bool[Array, ""]
+    stalled: Bool[Array, ""]
+
+
+State = TypeVar("State", bound=eqx.Module)
+
+
+class AbstractOptimizer(eqx.Module, Generic[State]):
+    """A step rule: `init` once, `step` many times, `refresh` after a redraw."""
+
+    @abstractmethod
+    def init(self, objective: AbstractObjective, theta: Float[Array, " P"]) -> State:
+        """The state before the first step."""
+
+    @abstractmethod
+    def step(
+        self, objective: AbstractObjective, theta: Float[Array, " P"], state: State
+    ) -> tuple[Float[Array, " P"], State, Info]:
+        """One step: never to non-finite parameters."""
+
+    @abstractmethod
+    def refresh(
+        self, objective: AbstractObjective, theta: Float[Array, " P"], state: State
+    ) -> State:
+        """The state for an objective whose points changed.
+
+        Value and gradient are computed anew, the curvature is kept.
+        """

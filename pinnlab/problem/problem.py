@@ -1,0 +1,100 @@
+"""A problem: coordinates, fields, equations and conditions. Data only, no JAX."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from pinnlab.equation.expression import Expression
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A coordinate and its range; the one called `t` is time."""
+
+    name: str
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A field to be found; `of` names its coordinates where they are not all."""
+
+    name: str
+    complex: bool = False
+    of: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Equation:
+    """left = right, in written form; or a function of (u, point) that is zero."""
+
+    name: str
+    left: Expression
+    right: Expression
+    text: str
+    function: Callable | None = None
+
+    @property
+    def residual(self) -> Expression:
+        """left - right."""
+        return self.left - self.right
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a condition holds: some coordinates fixed, perhaps a restriction.
+
+    - `fixed`: pairs of coordinate and value.
+    - `where`: a comparison that the other coordinates must satisfy.
+    """
+
+    text: str
+    fixed: tuple[tuple[str, float], ...]
+    where: Expression | None
+
+    def face(self, problem: "Problem") -> tuple[str, bool] | None:
+        """The coordinate and whether it is its end, if the place is on one face."""
+        if len(self.fixed) != 1:
+            return None
+        name, value = self.fixed[0]
+        axis = problem.axis(name)
+        if value not in (axis.lower, axis.upper):
+            return None
+        return name, value == axis.upper
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Equations that hold at places; `enforce` is "auto", "exact" or "penalty"."""
+
+    name: str
+    on: tuple[Place, ...]
+    equations: tuple[Equation, ...]
+    enforce: str = "auto"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A differential equation with everything that makes its solution unique.
+
+    `source` is its TOML text, "" where it has equations given as functions; it and
+    `name` do not count in comparisons.
+    """
+
+    axes: tuple[Axis, ...]
+    fields: tuple[Unknown, ...]
+    equations: tuple[Equation, ...]
+    conditions: tuple[Condition, ...]
+    parameters: dict[str, float] = field(default_factory=dict)
+    periodic: tuple[str, ...] = ()
+    exact: dict[str, Expression] = field(default_factory=dict)
+    outputs: dict[str, Expression] = field(default_factory=dict)
+    solver: dict[str, object] = field(default_factory=dict)
+    reference: dict[str, object] = field(default_factory=dict)
+    title: str = ""
+    name: str = field(default="problem", compare=False)
+    source: str = field(default="", compare=False)
+
+    def axis(self, name: str) -> Axis:
+        """The coordinate of this name."""
+        return next(a for a in self.axes if a.name == name)

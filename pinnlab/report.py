@@ -1,0 +1,177 @@
+"""The truth report for people (a terminal table) and for programs (JSON)."""
+
+import math
+
+from rich.console import Console, Group
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from pinnlab.result import ConditionCheck, Report
+
+
+COLORS = {"pass": "green", "unverified": "yellow", "fail": "red"}
+LOOSE = 1e-2
+OVERFIT = 10.0
+
+
+def report_json(report: Report) -> dict[str, object]:
+    """The report as an object that `json.dumps` takes; NaN and infinity are None.
+
+    **Returns:** the keys `verdict`, `reason`, `suggestion`, `target`, `strategy`,
+    `rel_l2`, `fields`, `parameters`, `equations`, `conditions`, `seconds`,
+    `iterations`, `network_parameters`, `peak_memory_mb` and `warnings`.
+    """
+    cost = report.cost
+    return {
+        "verdict": report.verdict,
+        "reason": report.reason,
+        "suggestion": report.suggestion,
+        "target": _finite(report.target),
+        "strategy": report.strategy,
+        "rel_l2": _finite(report.rel_l2),
+        "fields": {
+            f.field: {
+                "rel_l2": _finite(f.rel_l2),
+                "maximum": _finite(f.maximum),
+                "against": f.against,
+            }
+            for f in report.fields
+        },
+        "parameters": {},
+        "equations": {
+            e.name: {
+                "equation": e.text,
+                "heldout": _finite(e.heldout),
+                "training": _finite(e.training),
+                "ratio": _finite(e.ratio),
+            }
+            for e in report.equations
+        },
+        "conditions": [_condition_json(c) for c in report.conditions],
+        "seconds": {
+            "compile": _finite(cost.compile_seconds),
+            "train": _finite(cost.train_seconds),
+            "verify": _finite(cost.verify_seconds),
+        },
+        "iterations": cost.iterations,
+        "network_parameters": cost.parameters,
+        "peak_memory_mb": _finite(cost.peak_memory_mb),
+        "warnings": list(report.warnings),
+    }
+
+
+def render_report(report: Report, console: Console) -> None:
+    """Print the report, to be read in ten seconds."""
+    parts: list[Text | Table] = [_verdict(report)]
+    if report.fields:
+        parts.append(_fields(report))
+    if report.equations:
+        parts.append(_equations(report))
+    if report.conditions:
+        parts.append(_conditions(report))
+    for warning in report.warnings:
+        parts.append(Text(f"warning: {warning}", style="yellow"))
+    parts.append(_cost(report))
+    # A blank line below each table, none between lines of text.
+    spaced = [Padding(p, (0, 0, isinstance(p, Table), 1), expand=False) for p in parts]
+    console.print(Group(*spaced))
+
+
+def verdict_color(verdict: str) -> str:
+    """The color of a verdict; `pass (estimated)` has that of `pass`."""
+    return COLORS.get(verdict.split(" ")[0], "red")
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _condition_json(check: ConditionCheck) -> dict[str, object]:
+    return {
+        "name": check.name,
+        "on": check.place,
+        "equation": check.text,
+        "enforced": check.enforced,
+        "points": check.points,
+        "violation": _finite(check.violation),
+        "relative": _finite(check.relative),
+    }
+
+
+def _verdict(report: Report) -> Text:
+    color = verdict_color(report.verdict)
+    line = Text(report.verdict.upper(), style=f"bold {color}")
+    line.append(f"  {report.reason}" if report.reason else "", style="not bold default")
+    if report.suggestion:
+        line.append(f"\ntry: {report.suggestion}", style=f"not bold {color}")
+    return line
+
+
+def _fields(report: Report) -> Table:
+    table = _table("field", "relative L2 error", "largest error", "against")
+    for f in report.fields:
+        good = f.rel_l2 <= report.target
+        table.add_row(
+            Text(f.field),
+            Text(f"{f.rel_l2:.2e}", style="green" if good else "red"),
+            f"{f.maximum:.2e}",
+            Text(f.against),
+        )
+    return table
+
+
+def _equations(report: Report) -> Table:
+    table = _table("equation", "residual", "/ training", "", text_last=True)
+    for e in report.equations:
+        table.add_row(
+            Text(e.name),
+            _number(e.heldout, e.heldout > LOOSE),
+            _number(e.ratio, e.ratio > OVERFIT, "{:.2g}"),
+            Text(e.text, style="dim"),
+        )
+    return table
+
+
+def _conditions(report: Report) -> Table:
+    table = _table("condition", "violation", "points", "enforced", "", text_last=True)
+    for c in report.conditions:
+        table.add_row(
+            Text(c.name),
+            _number(c.violation, c.relative > LOOSE),
+            f"{c.points}",
+            Text(c.enforced),
+            Text(f"{c.text}  on {c.place}", style="dim"),
+        )
+    return table
+
+
+def _cost(report: Report) -> Text:
+    cost = report.cost
+    return Text(
+        f"compile {cost.compile_seconds:.1f} s, train {cost.train_seconds:.1f} s, "
+        f"verify {cost.verify_seconds:.1f} s; {cost.iterations} iterations, "
+        f"{cost.parameters} parameters, {cost.peak_memory_mb:.0f} MB; target "
+        f"{report.target:.1e}" + (f"; {report.strategy}" if report.strategy else ""),
+        style="dim",
+    )
+
+
+def _table(*columns: str, text_last: bool = False) -> Table:
+    """A table whose first column is text and whose numbers are to the right."""
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    numbers = ("error", "residual", "training", "violation", "points")
+    for name in columns:
+        right = name.endswith(numbers)
+        last = text_last and name == columns[-1]
+        table.add_column(
+            name,
+            justify="right" if right else "left",
+            no_wrap=right or last,
+            overflow="ellipsis",
+        )
+    return table
+
+
+def _number(value: float, bad: bool, form: str = "{:.1e}") -> Text:
+    return Text(form.format(value), style="red" if bad else "")

@@ -1,0 +1,103 @@
+"""What a run leaves behind: plain NumPy arrays and a report, no JAX."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class EquationCheck:
+    """The residual of one equation on fresh points, relative to its terms' size."""
+
+    name: str
+    text: str
+    heldout: float
+    training: float
+
+    @property
+    def ratio(self) -> float:
+        """Held-out over training residual; much above 1 means over-fitting."""
+        return self.heldout / self.training if self.training > 0 else float("inf")
+
+
+@dataclass(frozen=True)
+class ConditionCheck:
+    """How well one condition holds at one place, on a fresh dense sample.
+
+    `violation` is the largest absolute residual, `relative` the same divided by the
+    size of the condition's terms.
+    """
+
+    name: str
+    place: str
+    text: str
+    enforced: str
+    points: int
+    violation: float
+    relative: float
+
+
+@dataclass(frozen=True)
+class FieldError:
+    """The error of one field against an independent truth on a uniform grid."""
+
+    field: str
+    rel_l2: float
+    maximum: float
+    against: str
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Wall seconds by phase, iterations, model size and peak memory."""
+
+    compile_seconds: float
+    train_seconds: float
+    verify_seconds: float
+    iterations: int
+    parameters: int
+    peak_memory_mb: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """The truth report: the verdict and the evidence for it."""
+
+    verdict: str
+    reason: str
+    suggestion: str
+    target: float
+    strategy: str
+    equations: tuple[EquationCheck, ...]
+    conditions: tuple[ConditionCheck, ...]
+    fields: tuple[FieldError, ...]
+    cost: Cost
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def rel_l2(self) -> float | None:
+        """The worst field's relative L2 error, None where no truth is known."""
+        return max((f.rel_l2 for f in self.fields), default=None)
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished run as data: everything the result file holds.
+
+    `axes` maps each coordinate to its grid; `variables` maps names to arrays over the
+    grid in coordinate order; above three coordinates the grid is a list of points
+    and every entry of `axes` and `variables` has the one dimension "point".
+    `model` maps tree paths to arrays; `history` maps columns to arrays, one row a
+    recorded step, `history_stage` naming the stage of each row. Attributes:
+    seed, created, versions, device and the like.
+    """
+
+    problem: str
+    solver: str
+    axes: dict[str, np.ndarray]
+    variables: dict[str, np.ndarray]
+    model: dict[str, np.ndarray]
+    history: dict[str, np.ndarray]
+    history_stage: tuple[str, ...]
+    report: Report
+    attributes: dict[str, str | int | float] = field(default_factory=dict)

@@ -1,0 +1,132 @@
+"""How a problem is solved: the `[solver]` table, checked, with defaults filled in."""
+
+import dataclasses
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pinnlab.errors import ProblemError
+from pinnlab.sampling import METHODS
+
+
+OPTIMIZERS = ("auto", "ssbroyden", "levenberg_marquardt", "lbfgs", "adam")
+ACTIVATIONS = ("tanh", "sin", "gelu", "swish")
+
+
+@dataclass(frozen=True)
+class NetworkSettings:
+    """`[solver.network]`: `width` units in each of `depth` hidden layers.
+
+    0 means: chosen by the strategy. `fourier` is the number of random Fourier
+    features, `harmonics` of exactly periodic ones in each periodic coordinate;
+    `factorized` turns random weight factorization on, `separate` gives every field
+    its own network.
+    """
+
+    width: int = 0
+    depth: int = 0
+    activation: str = "auto"
+    fourier: int = 0
+    fourier_scale: float = 1.0
+    harmonics: int = 0
+    factorized: bool = False
+    separate: bool = False
+
+
+@dataclass(frozen=True)
+class Settings:
+    """`[solver]`: how to train. 0 and "auto" are filled in by the strategy.
+
+    - `iterations`: of the main optimizer; 0 means as many as the budget allows.
+    - `adam`: iterations of the Adam pilot.
+    - `points`, `condition_points`: collocation points inside, and for each condition.
+    - `redraw`: iterations between redraws of the points (-1: never).
+    - `adaptive`: draw by residual (RAD) from a pool of `pool` times as many points.
+    - `enforce`: "penalty" turns exact conditions off.
+    - `condition_weight`: weight of penalty conditions against the equations.
+    - `precision`: "float64" or "float32".
+    """
+
+    strategy: str = "auto"
+    optimizer: str = "auto"
+    iterations: int = 0
+    adam: int = -1
+    points: int = 0
+    condition_points: int = 0
+    sampler: str = "sobol"
+    redraw: int = 0
+    adaptive: bool = True
+    pool: int = 10
+    enforce: str = "auto"
+    condition_weight: float = 10.0
+    precision: str = "float64"
+    network: NetworkSettings = field(default_factory=NetworkSettings)
+
+
+CHOICES = {
+    "solver.strategy": ("auto",),
+    "solver.optimizer": OPTIMIZERS,
+    "solver.sampler": METHODS,
+    "solver.enforce": ("auto", "penalty"),
+    "solver.precision": ("float64", "float32"),
+    "solver.network.activation": ("auto", *ACTIVATIONS),
+}
+LEAST = {
+    "solver.redraw": -1,
+    "solver.adam": -1,
+    "solver.pool": 1,
+    "solver.condition_weight": 1e-12,
+    "solver.network.fourier_scale": 1e-12,
+}
+
+
+def read_settings(table: Mapping[str, object], file: str = "") -> Settings:
+    """The settings of a `[solver]` table.
+
+    Raises `ProblemError` for an unknown key, a wrong type or a value out of range.
+    """
+    return _read(Settings, table, "solver", file)
+
+
+def _read(kind: type, table: Mapping[str, object], path: str, file: str):  # noqa: ANN202
+    names = {f.name: f for f in dataclasses.fields(kind)}
+    values: dict[str, object] = {}
+    for key, value in table.items():
+        where = f"{path}.{key}"
+        if key not in names:
+            near = difflib.get_close_matches(key, names, 1)
+            hint = f"did you mean '{near[0]}'?" if near else ""
+            message = f"unknown setting '{key}' (known: {', '.join(names)})"
+            raise ProblemError(message, file=file, key=where, hint=hint)
+        if key == "network":
+            if not isinstance(value, Mapping):
+                raise ProblemError("expected a table", file=file, key=where)
+            values[key] = _read(NetworkSettings, value, where, file)
+        else:
+            values[key] = _checked(where, value, type(names[key].default), file)
+    return kind(**values)
+
+
+def _checked(where: str, value: object, kind: type, file: str) -> object:
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        message = f"expected {_WORDS[kind]}, found {value!r}"
+        raise ProblemError(message, file=file, key=where)
+    if where in CHOICES and value not in CHOICES[where]:
+        message = f"unknown value {value!r} (one of: {', '.join(CHOICES[where])})"
+        raise ProblemError(message, file=file, key=where)
+    least = LEAST.get(where, 0)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if not least <= value < 1e12:
+            message = f"expected at least {least}, found {value!r}"
+            raise ProblemError(message, file=file, key=where)
+    return value
+
+
+_WORDS = {int: "an integer", float: "a number", bool: "true or false", str: "a text"}
+
+
+def settings_table(settings: Settings) -> dict[str, object]:
+    """The settings as a TOML table, complete."""
+    return dataclasses.asdict(settings)

@@ -1,0 +1,229 @@
+"""A solved problem: callable, with its report, saved to and loaded from HDF5."""
+
+import dataclasses
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.tree_util import keystr, tree_flatten_with_path
+
+from pinnlab.assembly import network_of
+from pinnlab.errors import ProblemError
+from pinnlab.evaluation import Evaluator, field_expressions
+from pinnlab.hdf5 import read_result, write_result
+from pinnlab.problem.file import loads_problem
+from pinnlab.problem.problem import Problem
+from pinnlab.residual import Model
+from pinnlab.result import Report, Result
+from pinnlab.sampling import sample
+from pinnlab.scaling import parameters_of
+from pinnlab.settings import Settings, read_settings
+from pinnlab.system.exact import static_values
+from pinnlab.system.system import System, build_system
+from pinnlab.system.terms import EVERYWHERE, exact_solution, outputs
+
+
+GRID = {1: 1001, 2: 201, 3: 49}
+CLOUD = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The trained model of a problem with everything known about it.
+
+    Call it with coordinates by name, numbers or arrays that broadcast:
+
+    !!! example
+        ```python
+        u = Solution.load("burgers.h5")
+        u(t=0.5, x=0.0)
+        ```
+    """
+
+    system: System
+    settings: Settings
+    seed: int
+    scales: tuple[float, ...]
+    model: Model
+    result: Result
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that was solved."""
+        return self.system.problem
+
+    @property
+    def report(self) -> Report:
+        """The truth report."""
+        return self.result.report
+
+    def values(self, points: np.ndarray) -> dict[str, np.ndarray]:
+        """The fields and outputs at [n, dim] points, by name, [n] each.
+
+        A complex field is one complex array.
+        """
+        points = np.asarray(points, float)
+        if points.ndim != 2 or points.shape[1] != len(self.system.coordinates):
+            names = ", ".join(self.system.coordinates)
+            raise ValueError(
+                f"points must be [n, {len(self.system.coordinates)}] ({names}), "
+                f"found {list(points.shape)}"
+            )
+        found = self._evaluator(self.model, points)
+        real = dict(zip(self._names, found.T, strict=True))
+        return joined(self.problem, real)
+
+    def __call__(
+        self, *args: np.ndarray | float, **coordinates: np.ndarray | float
+    ) -> np.ndarray | dict[str, np.ndarray]:
+        """The field at coordinates given by name (or in order); a dict if several.
+
+        Raises `TypeError` for missing or unknown coordinates.
+        """
+        names = self.system.coordinates
+        given = dict(zip(names, args, strict=False)) | coordinates
+        if len(args) > len(names) or set(given) != set(names):
+            raise TypeError(
+                f"expected the coordinates {', '.join(names)}; found "
+                f"{', '.join(given) or 'none'}"
+            )
+        arrays = np.broadcast_arrays(*(np.asarray(given[n], float) for n in names))
+        points = np.stack([a.ravel() for a in arrays], axis=1)
+        values = self.values(points)
+        shaped = {
+            f.name: values[f.name].reshape(arrays[0].shape)
+            for f in self.problem.fields
+        }
+        return next(iter(shaped.values())) if len(shaped) == 1 else shaped
+
+    def save(self, path: str | Path, *, force: bool = False) -> Path:
+        """Write the result file; an existing file is moved aside unless `force`."""
+        return write_result(Path(path), self.complete_result(), force=force)
+
+    def complete_result(self) -> Result:
+        """The result with the model's arrays in it."""
+        model = model_arrays(self.model)
+        model["scales"] = np.array(self.scales)
+        attributes = {**self.result.attributes, "seed": self.seed}
+        attributes["problem_name"] = self.problem.name
+        return dataclasses.replace(self.result, model=model, attributes=attributes)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Solution":
+        """Read a result file back.
+
+        Raises `ProblemError` where the file is not one, or its problem had equations
+        given as Python functions.
+        """
+        result = read_result(Path(path))
+        if not result.problem:
+            raise ProblemError(
+                f"{path}: the problem was built from Python functions, which a file "
+                "cannot hold; only the arrays can be read (pinnlab.hdf5.read_result)"
+            )
+        name = str(result.attributes.get("problem_name", "problem"))
+        problem = loads_problem(result.problem, name)
+        settings = read_settings(tomllib.loads(result.solver), str(path))
+        scales = tuple(float(s) for s in result.model["scales"])
+        seed = int(result.attributes["seed"])
+        with jax.enable_x64(True), jax.default_matmul_precision("highest"):
+            system = build_system(problem, settings.enforce)
+            model = _restored(system, settings, seed, scales, result.model)
+        return cls(system, settings, seed, scales, model, result)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return (*self.system.fields, *outputs(self.problem))
+
+    @property
+    def _evaluator(self) -> Evaluator:
+        found = self.__dict__.get("_cached_evaluator")
+        if found is None:
+            wanted = (
+                *field_expressions(self.system),
+                *outputs(self.problem).values(),
+            )
+            found = Evaluator(self.system, wanted)
+            self.__dict__["_cached_evaluator"] = found
+        return found
+
+
+def _restored(
+    system: System,
+    settings: Settings,
+    seed: int,
+    scales: tuple[float, ...],
+    arrays: dict[str, np.ndarray],
+) -> Model:
+    _, net_key, _ = jax.random.split(jax.random.key(seed), 3)
+    network = network_of(system, settings.network, scales, net_key)
+    empty = Model(network, parameters_of(system))
+    leaves, structure = tree_flatten_with_path(empty)
+    found = [
+        jnp.asarray(arrays[path_name(path)]) if eqx.is_array(leaf) else leaf
+        for path, leaf in leaves
+    ]
+    return jax.tree.unflatten(structure, found)
+
+
+def path_name(path: tuple) -> str:
+    """A tree path as a group path of the result file."""
+    return keystr(path, simple=True, separator="/")
+
+
+def model_arrays(model: Model) -> dict[str, np.ndarray]:
+    """The model's arrays by tree path."""
+    leaves, _ = tree_flatten_with_path(model)
+    return {path_name(p): np.asarray(v) for p, v in leaves if eqx.is_array(v)}
+
+
+def joined(problem: Problem, real: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Real and imaginary parts put together again for complex fields."""
+    found = dict(real)
+    for field in problem.fields:
+        if field.complex:
+            parts = (found.pop(f"{field.name}_{part}") for part in ("real", "imag"))
+            found[field.name] = next(parts) + 1j * next(parts)
+    return found
+
+
+def grid_axes(problem: Problem) -> dict[str, np.ndarray]:
+    """The grid of the result file by coordinate; above three, a list of points."""
+    dim = len(problem.axes)
+    if dim in GRID:
+        return {a.name: np.linspace(a.lower, a.upper, GRID[dim]) for a in problem.axes}
+    points = sample(problem, EVERYWHERE, CLOUD, seed=5)
+    return {a.name: points[:, i] for i, a in enumerate(problem.axes)}
+
+
+def grid_points(problem: Problem, axes: dict[str, np.ndarray]) -> np.ndarray:
+    """All points of the grid, [n, dim], the last coordinate running fastest."""
+    if len(axes) not in GRID:
+        return np.stack(list(axes.values()), axis=1)
+    mesh = np.meshgrid(*axes.values(), indexing="ij")
+    return np.stack([m.ravel() for m in mesh], axis=1)
+
+
+def variables_on(
+    system: System, model: Model, axes: dict[str, np.ndarray], grid: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Fields, outputs, exact solution and residuals on the grid."""
+    shape = tuple(len(v) for v in axes.values()) if len(axes) in GRID else (len(grid),)
+    extra = outputs(system.problem)
+    wanted = (*field_expressions(system), *extra.values(), *system.equations)
+    names = [*system.fields, *extra, *(f"residual_{t.name}" for t in system.equations)]
+    found = Evaluator(system, wanted)(model, grid)
+    variables = {
+        n.replace(".", "_"): v.reshape(shape)
+        for n, v in zip(names, found.T, strict=True)
+    }
+    exact = exact_solution(system.problem)
+    if exact:
+        truth = static_values(system.problem, tuple(exact.values()), grid)
+        for name, values in zip(exact, truth.T, strict=True):
+            variables[f"{name}_exact"] = values.reshape(shape)
+    return variables

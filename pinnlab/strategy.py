@@ -1,0 +1,120 @@
+"""Which network, points and optimizer suit a problem, and why."""
+
+import dataclasses
+from dataclasses import dataclass
+
+from pinnlab.equation.expression import Expression
+from pinnlab.equation.structure import partials
+from pinnlab.optimizer import (
+    LBFGS,
+    AbstractOptimizer,
+    Adam,
+    LevenbergMarquardt,
+    SSBroyden,
+)
+from pinnlab.settings import NetworkSettings, Settings
+from pinnlab.system.system import System
+from pinnlab.train import Stage
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Complete settings, the stages to run, and one line that explains them."""
+
+    settings: Settings
+    stages: tuple[Stage, ...]
+    reason: str
+
+
+def plan(system: System, settings: Settings, target: float) -> Plan:
+    """Fill in what the user left open."""
+    dim = len(system.coordinates)
+    full = _complete(settings, system, dim, target)
+    stages = []
+    if full.adam:
+        stages.append(Stage("adam", Adam(), full.adam, full.adam, False, 1))
+    pool = full.pool if full.adaptive else 1
+    look = full.redraw if full.redraw > 0 else 200
+    stages.append(
+        Stage(
+            full.optimizer,
+            _optimizer(full.optimizer),
+            full.iterations,
+            look,
+            full.redraw > 0,
+            pool,
+        )
+    )
+    net = full.network
+    kind = "linear" if system.is_linear else "nonlinear"
+    reason = (
+        f"{kind} problem in {dim} coordinate{'s' * (dim > 1)}: "
+        f"{net.activation} network {net.depth} x {net.width}, {full.points} points, "
+        f"{full.optimizer}"
+    )
+    return Plan(full, tuple(stages), reason)
+
+
+def _optimizer(name: str) -> AbstractOptimizer:
+    return {
+        "ssbroyden": SSBroyden,
+        "levenberg_marquardt": LevenbergMarquardt,
+        "lbfgs": LBFGS,
+        "adam": Adam,
+    }[name]()
+
+
+def _complete(
+    settings: Settings, system: System, dim: int, target: float
+) -> Settings:
+    optimizer = settings.optimizer
+    if optimizer == "auto":
+        optimizer = "levenberg_marquardt" if dim == 1 else "ssbroyden"
+    by_least_squares = optimizer == "levenberg_marquardt"
+    points = settings.points
+    if not points:
+        points = {1: 400, 2: 4000, 3: 6000}.get(dim, 8000)
+        if by_least_squares:
+            points = min(points, 2000)
+    redraw = settings.redraw
+    if not redraw:
+        redraw = 20 if by_least_squares else 200
+    adam = settings.adam
+    if adam < 0:
+        adam = 0 if by_least_squares else 300
+    return dataclasses.replace(
+        settings,
+        optimizer=optimizer,
+        points=points,
+        condition_points=settings.condition_points or max(64, points // 10),
+        redraw=redraw,
+        adam=adam,
+        network=_network(settings.network, system, dim, target),
+    )
+
+
+def _network(
+    given: NetworkSettings, system: System, dim: int, target: float
+) -> NetworkSettings:
+    depth = given.depth or (2 if dim == 1 else 3)
+    width = given.width or (20 if dim == 1 or target >= 5e-5 else 30)
+    activation = given.activation
+    if activation == "auto":
+        activation = "tanh"
+    harmonics = given.harmonics or (2 if system.problem.periodic else 0)
+    return dataclasses.replace(
+        given, width=width, depth=depth, activation=activation, harmonics=harmonics
+    )
+
+
+def highest_order(system: System) -> int:
+    """The highest total order of a derivative in the equations."""
+    return max(
+        (
+            sum(p.orders)
+            for t in system.equations
+            if isinstance(t.residual, Expression)
+            for p in partials(t.residual)
+        ),
+        default=0,
+    )

@@ -1,0 +1,78 @@
+"""The system to be solved: real terms, the ansatz of each field, what it is made of."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import jax
+
+from pinnlab.equation.expression import Expression
+from pinnlab.equation.structure import degree
+from pinnlab.problem.problem import Problem
+from pinnlab.system.ansatz import FieldAnsatz, impose
+from pinnlab.system.exact import choose
+from pinnlab.system.terms import (
+    Term,
+    condition_terms,
+    coordinates,
+    equation_terms,
+    real_fields,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """A problem in real form; compared by identity (it is static in compiled code).
+
+    - `equations`, `conditions`: the terms; conditions know how they are enforced.
+    - `ansatz`: every real field as lift, factors and remainder.
+    """
+
+    problem: Problem
+    equations: tuple[Term, ...]
+    conditions: tuple[Term, ...]
+    ansatz: dict[str, FieldAnsatz]
+
+    @cached_property
+    def fields(self) -> tuple[str, ...]:
+        """The real fields, in the order of the network's outputs."""
+        return real_fields(self.problem)
+
+    @cached_property
+    def coordinates(self) -> tuple[str, ...]:
+        """The coordinates' names."""
+        return coordinates(self.problem)
+
+    @property
+    def penalties(self) -> tuple[Term, ...]:
+        """The conditions that enter the loss."""
+        return tuple(c for c in self.conditions if c.enforced == "penalty")
+
+    @cached_property
+    def is_linear(self) -> bool:
+        """Whether every term is affine in the fields."""
+        return all(
+            isinstance(t.residual, Expression) and degree(t.residual) <= 1
+            for t in (*self.equations, *self.conditions)
+        )
+
+    def imposed(self, expression: Expression, network: bool = True) -> Expression:
+        """An expression of the fields as one of the network's outputs."""
+        return impose(expression, self.ansatz, self.coordinates, network)
+
+
+def build_system(problem: Problem, enforce: str = "auto") -> System:
+    """The real system of a problem.
+
+    **Arguments:**
+
+    - `enforce`: "penalty" makes every condition a penalty.
+    """
+    with jax.enable_x64(True):
+        wishes: list[str] = []
+        conditions = condition_terms(problem)
+        by_name = {c.name: c.enforce for c in problem.conditions}
+        for term in conditions:
+            wish = by_name[term.name.split(".")[0]]
+            wishes.append("penalty" if enforce == "penalty" else wish)
+        marked, ansatz = choose(problem, conditions, tuple(wishes))
+        return System(problem, equation_terms(problem), marked, ansatz)

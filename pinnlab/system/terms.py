@@ -1,0 +1,143 @@
+"""The terms of a problem: real residuals, each with the place where it is zero."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from pinnlab.equation.calculus import expand
+from pinnlab.equation.complex_parts import split
+from pinnlab.equation.expression import ZERO, Coordinate, Expression, Field, walk
+from pinnlab.problem.problem import Equation, Place, Problem
+
+
+@dataclass(frozen=True)
+class Term:
+    """One real residual and where it vanishes.
+
+    - `name`: the equation's or condition's name, with `.real`, `.imag` or an index.
+    - `kind`: "equation" or "condition".
+    - `residual`: expanded, in the fields; a callable `(u, point)` where the user gave
+        one.
+    - `enforced`: "exact" or "penalty", and `why` when a penalty.
+    """
+
+    name: str
+    kind: str
+    text: str
+    place: Place
+    residual: Expression | Callable
+    enforced: str = "penalty"
+    why: str = ""
+
+    @property
+    def free(self) -> frozenset[str] | None:
+        """The coordinates that the residual varies over; None if not known."""
+        if not isinstance(self.residual, Expression):
+            return None
+        fixed = {name for name, _ in self.place.fixed}
+        names = {n.name for n in walk(self.residual) if isinstance(n, Coordinate)}
+        return frozenset(names - fixed)
+
+
+EVERYWHERE = Place("the domain", (), None)
+
+
+def complex_fields(problem: Problem) -> frozenset[str]:
+    """The names of the fields declared complex."""
+    return frozenset(f.name for f in problem.fields if f.complex)
+
+
+def real_fields(problem: Problem) -> tuple[str, ...]:
+    """The fields as solved: a complex `h` is `h_real` and `h_imag`."""
+    names: list[str] = []
+    for field in problem.fields:
+        if field.complex:
+            names += [f"{field.name}_real", f"{field.name}_imag"]
+        else:
+            names.append(field.name)
+    return tuple(names)
+
+
+def coordinates(problem: Problem) -> tuple[str, ...]:
+    """The coordinates' names, in order."""
+    return tuple(a.name for a in problem.axes)
+
+
+def real_parts(problem: Problem, expression: Expression) -> tuple[Expression, ...]:
+    """The written expression as one or two (real, imaginary) written expressions."""
+    real, imaginary = split(expression, complex_fields(problem))
+    return (real,) if imaginary == ZERO else (real, imaginary)
+
+
+def equation_terms(problem: Problem) -> tuple[Term, ...]:
+    """The equations' residuals, on the whole domain."""
+    found: list[Term] = []
+    for equation in problem.equations:
+        found += _terms(problem, equation.name, "equation", equation, EVERYWHERE)
+    return tuple(found)
+
+
+def condition_terms(problem: Problem) -> tuple[Term, ...]:
+    """The conditions' residuals, one for each place and part."""
+    found: list[Term] = []
+    for condition in problem.conditions:
+        several = len(condition.equations) > 1
+        for i, equation in enumerate(condition.equations):
+            name = f"{condition.name}.{i + 1}" if several else condition.name
+            for place in condition.on:
+                found += _terms(problem, name, "condition", equation, place)
+    return tuple(found)
+
+
+def _terms(
+    problem: Problem, name: str, kind: str, equation: Equation, place: Place
+) -> list[Term]:
+    term = Term(name, kind, equation.text, place, ZERO)
+    if equation.function is not None:
+        return [replace(term, residual=equation.function)]
+    names = coordinates(problem)
+    normal = outward_normal(problem, place)
+    parts = real_parts(problem, equation.residual)
+    suffixes = ("",) if len(parts) == 1 else (".real", ".imag")
+    return [
+        replace(term, name=name + suffix, residual=expand(part, names, normal))
+        for part, suffix in zip(parts, suffixes, strict=True)
+    ]
+
+
+def outward_normal(problem: Problem, place: Place) -> tuple[str, int] | None:
+    """The axis and sign of the outward normal where the place lies on one face."""
+    face = place.face(problem)
+    return None if face is None else (face[0], 1 if face[1] else -1)
+
+
+def exact_solution(problem: Problem) -> dict[str, Expression]:
+    """The declared exact solution by real field, expanded."""
+    names = coordinates(problem)
+    found: dict[str, Expression] = {}
+    for field in problem.fields:
+        if field.name not in problem.exact:
+            continue
+        real, imaginary = split(problem.exact[field.name], complex_fields(problem))
+        if field.complex:
+            found[f"{field.name}_real"] = expand(real, names)
+            found[f"{field.name}_imag"] = expand(imaginary, names)
+        else:
+            found[field.name] = expand(real, names)
+    return found
+
+
+def outputs(problem: Problem) -> dict[str, Expression]:
+    """The declared outputs, expanded; a complex one as `_real` and `_imag`."""
+    names = coordinates(problem)
+    found: dict[str, Expression] = {}
+    for name, written in problem.outputs.items():
+        parts = real_parts(problem, written)
+        keys = (name,) if len(parts) == 1 else (f"{name}_real", f"{name}_imag")
+        for key, part in zip(keys, parts, strict=True):
+            found[key] = expand(part, names)
+    return found
+
+
+def uses_field(problem: Problem, written: Expression) -> bool:
+    """Whether a written expression mentions a field."""
+    return any(isinstance(n, Field) for n in walk(written))

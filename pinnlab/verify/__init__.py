@@ -1,0 +1,1 @@
+"""Evidence: preflight before training, the truth report after it."""

@@ -1,0 +1,182 @@
+"""The truth report: held-out residuals, conditions, errors, and a verdict."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pinnlab.evaluation import Evaluator, field_expressions, term_sizes
+from pinnlab.metrics import maximum_error, relative_l2
+from pinnlab.residual import Model
+from pinnlab.result import ConditionCheck, Cost, EquationCheck, FieldError, Report
+from pinnlab.sampling import sample
+from pinnlab.system.exact import static_values
+from pinnlab.system.system import System
+from pinnlab.system.terms import EVERYWHERE, Term, exact_solution
+
+
+FRESH_POINTS = 8192
+CONDITION_POINTS = 2048
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What was measured after training, before any judgment."""
+
+    equations: tuple[EquationCheck, ...]
+    conditions: tuple[ConditionCheck, ...]
+    fields: tuple[FieldError, ...]
+
+
+def gather(
+    system: System, model: Model, training_points: np.ndarray, grid: np.ndarray
+) -> Evidence:
+    """Measure a trained model.
+
+    **Arguments:**
+
+    - `training_points`: the interior points of the last loss, [n, dim].
+    - `grid`: the uniform grid for errors, [m, dim].
+    """
+    return Evidence(
+        tuple(_equation(system, model, t, training_points) for t in system.equations),
+        tuple(_condition(system, model, t) for t in system.conditions),
+        _errors(system, model, grid),
+    )
+
+
+def _equation(
+    system: System, model: Model, term: Term, training: np.ndarray
+) -> EquationCheck:
+    fresh = sample(system.problem, term.place, FRESH_POINTS, seed=20_011)
+    residual, size = term_sizes(system, model, term, fresh)
+    seen, _ = term_sizes(system, model, term, training)
+    scale = size or 1.0
+    return EquationCheck(
+        term.name,
+        term.text,
+        float(np.sqrt(np.mean(residual**2))) / scale,
+        float(np.sqrt(np.mean(seen**2))) / scale,
+    )
+
+
+def _condition(system: System, model: Model, term: Term) -> ConditionCheck:
+    count = CONDITION_POINTS if term.free is None or term.free else 1
+    points = sample(system.problem, term.place, count, seed=30_011)
+    residual, size = term_sizes(system, model, term, points)
+    worst = float(np.max(np.abs(residual)))
+    if term.enforced == "exact" or not term.why:
+        how = term.enforced
+    else:
+        how = f"penalty ({term.why})"
+    # The size of a condition such as u = 0 is the size of u in the domain.
+    inside = sample(system.problem, EVERYWHERE, 512, seed=3)
+    _, around = term_sizes(system, model, term, inside)
+    scale = max(size, around) or 1.0
+    return ConditionCheck(
+        term.name, term.place.text, term.text, how, count, worst, worst / scale
+    )
+
+
+def _errors(system: System, model: Model, grid: np.ndarray) -> tuple[FieldError, ...]:
+    exact = exact_solution(system.problem)
+    if not exact:
+        return ()
+    values = Evaluator(system, field_expressions(system))(model, grid)
+    truth = static_values(system.problem, tuple(exact.values()), grid)
+    found: list[FieldError] = []
+    for j, name in enumerate(exact):
+        ours = values[:, system.fields.index(name)]
+        keep = np.isfinite(truth[:, j])
+        found.append(
+            FieldError(
+                name,
+                relative_l2(ours[keep], truth[keep, j]),
+                maximum_error(ours[keep], truth[keep, j]),
+                "exact",
+            )
+        )
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Judgment:
+    """The verdict, why, and what to try next."""
+
+    verdict: str
+    reason: str
+    suggestion: str
+
+
+def judge(evidence: Evidence, target: float, stop: str) -> Judgment:
+    """`pass` only against a truth; `unverified` where the residuals are fine."""
+    worst = max(evidence.equations, key=lambda e: e.heldout)
+    broken = max(evidence.conditions, key=lambda c: c.relative, default=None)
+    if not np.isfinite(worst.heldout):
+        return Judgment(
+            "fail",
+            f"the residual of '{worst.name}' is not finite",
+            "look at the equation where it is singular",
+        )
+    if evidence.fields:
+        return _against_truth(evidence, target, stop)
+    if broken is not None and broken.relative > max(10 * target, 1e-6):
+        return Judgment(
+            "fail",
+            f"condition '{broken.name}' on {broken.place} is off by "
+            f"{broken.violation:.1e}",
+            "raise solver.condition_weight, or the budget",
+        )
+    if worst.heldout > 10 * target:
+        return Judgment(
+            "fail",
+            f"the held-out residual of '{worst.name}' is {worst.heldout:.1e} of its "
+            f"terms; {stop}",
+            _advice(worst),
+        )
+    return Judgment(
+        "unverified",
+        "the residuals are small, but nothing independent confirms the solution",
+        "give [exact], or compare with a second seed",
+    )
+
+
+def _against_truth(evidence: Evidence, target: float, stop: str) -> Judgment:
+    field = max(evidence.fields, key=lambda f: f.rel_l2)
+    if field.rel_l2 <= target:
+        reason = f"the error against the {field.against} solution is below the target"
+        return Judgment("pass", reason, "")
+    worst = max(evidence.equations, key=lambda e: e.heldout)
+    reason = (
+        f"'{field.field}' is {field.rel_l2:.1e} off the {field.against} solution, "
+        f"the target is {target:.1e}; {stop}"
+    )
+    return Judgment("fail", reason, _advice(worst))
+
+
+def _advice(worst: EquationCheck) -> str:
+    if worst.ratio > 10:
+        return "the points are over-fitted: raise solver.points"
+    return "raise --budget, or solver.network.width"
+
+
+def report(
+    judgment: Judgment,
+    evidence: Evidence,
+    target: float,
+    strategy: str,
+    cost: Cost,
+    warnings: tuple[str, ...],
+) -> Report:
+    """Everything together."""
+    return Report(
+        judgment.verdict,
+        judgment.reason,
+        judgment.suggestion,
+        target,
+        strategy,
+        evidence.equations,
+        evidence.conditions,
+        evidence.fields,
+        cost,
+        warnings,
+    )
