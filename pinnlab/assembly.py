@@ -12,34 +12,36 @@ from pinnlab.network import AbstractNetwork, make_network
 from pinnlab.residual import Block, LeastSquares, Model, make_rows
 from pinnlab.sampling import sample
 from pinnlab.scaling import parameters_of, term_scale
-from pinnlab.settings import NetworkSettings, Settings
+from pinnlab.settings import Settings
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
 
 
 def network_of(
     system: System,
-    settings: NetworkSettings,
+    settings: Settings,
     scales: tuple[float, ...],
     key: PRNGKeyArray,
 ) -> AbstractNetwork:
     """The network that the settings describe."""
-    axes = system.problem.axes
-    names = system.coordinates
+    axes, names = system.problem.axes, system.coordinates
+    net = settings.network
+    # Features of the linear route are periodic by their frequencies.
+    periodic = () if settings.strategy == "linear" else system.problem.periodic
     return make_network(
         key=key,
         lower=tuple(a.lower for a in axes),
         upper=tuple(a.upper for a in axes),
         outputs=len(system.fields),
-        width=settings.width,
-        depth=settings.depth,
-        activation=settings.activation,
-        periodic=tuple(names.index(p) for p in system.problem.periodic),
-        harmonics=settings.harmonics,
-        fourier=settings.fourier,
-        fourier_scale=settings.fourier_scale,
-        factorized=settings.factorized,
-        separate=settings.separate,
+        width=net.width,
+        depth=net.depth,
+        activation=net.activation,
+        periodic=tuple(names.index(p) for p in periodic),
+        harmonics=net.harmonics,
+        fourier=net.fourier,
+        fourier_scale=net.fourier_scale,
+        factorized=net.factorized,
+        separate=net.separate,
         scales=scales,
     )
 

@@ -9,7 +9,14 @@ from pinnlab.errors import ProblemError
 from pinnlab.sampling import METHODS
 
 
-OPTIMIZERS = ("auto", "ssbroyden", "levenberg_marquardt", "lbfgs", "adam")
+OPTIMIZERS = (
+    "auto",
+    "ssbroyden",
+    "levenberg_marquardt",
+    "lbfgs",
+    "adam",
+    "least_squares",
+)
 ACTIVATIONS = ("tanh", "sin", "gelu", "swish")
 
 
@@ -37,6 +44,7 @@ class NetworkSettings:
 class Settings:
     """`[solver]`: how to train. 0 and "auto" are filled in by the strategy.
 
+    - `strategy`: "linear" (random features, one least-squares solve) or "nonlinear".
     - `iterations`: of the main optimizer; 0 means as many as the budget allows.
     - `adam`: iterations of the Adam pilot.
     - `points`, `condition_points`: collocation points inside, and for each condition.
@@ -64,10 +72,10 @@ class Settings:
 
 
 CHOICES = {
-    "solver.strategy": ("auto",),
+    "solver.strategy": ("auto", "linear", "nonlinear"),
     "solver.optimizer": OPTIMIZERS,
     "solver.sampler": METHODS,
-    "solver.enforce": ("auto", "penalty"),
+    "solver.enforce": ("auto", "penalty", "rows"),
     "solver.precision": ("float64", "float32"),
     "solver.network.activation": ("auto", *ACTIVATIONS),
 }

@@ -160,7 +160,7 @@ def _restored(
     arrays: dict[str, np.ndarray],
 ) -> Model:
     _, net_key, _ = jax.random.split(jax.random.key(seed), 3)
-    network = network_of(system, settings.network, scales, net_key)
+    network = network_of(system, settings, scales, net_key)
     empty = Model(network, parameters_of(system))
     leaves, structure = tree_flatten_with_path(empty)
     found = [

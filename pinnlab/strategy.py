@@ -3,8 +3,6 @@
 import dataclasses
 from dataclasses import dataclass
 
-from pinnlab.equation.expression import Expression
-from pinnlab.equation.structure import partials
 from pinnlab.optimizer import (
     LBFGS,
     AbstractOptimizer,
@@ -30,6 +28,7 @@ def plan(system: System, settings: Settings, target: float) -> Plan:
     """Fill in what the user left open."""
     dim = len(system.coordinates)
     full = _complete(settings, system, dim, target)
+    full = dataclasses.replace(full, strategy="nonlinear")
     stages = []
     if full.adam:
         stages.append(Stage("adam", Adam(), full.adam, full.adam, False, 1))
@@ -107,14 +106,21 @@ def _network(
     )
 
 
-def highest_order(system: System) -> int:
-    """The highest total order of a derivative in the equations."""
-    return max(
-        (
-            sum(p.orders)
-            for t in system.equations
-            if isinstance(t.residual, Expression)
-            for p in partials(t.residual)
-        ),
-        default=0,
+def tries_linear(settings: Settings) -> bool:
+    """Whether the linear route may be tried: no training was asked for."""
+    if settings.strategy != "auto":
+        return settings.strategy == "linear"
+    asked = dataclasses.replace(settings, condition_points=0, points=0)
+    return asked == Settings()
+
+
+def linear_settings(settings: Settings, features: int) -> Settings:
+    """The settings that describe what the linear route found."""
+    network = NetworkSettings(width=features, depth=1, activation="sin")
+    return dataclasses.replace(
+        settings,
+        strategy="linear",
+        optimizer="least_squares",
+        enforce="rows",
+        network=network,
     )

@@ -67,8 +67,8 @@ def solve(
     check_writable(path)
     if plot:
         check_writable(picture)
-    warnings = _preflight(loaded, target)
-    solution = _solved(loaded, target, span, seed, warnings)
+    checked = _preflight(loaded, target)
+    solution = _solved(loaded, target, span, seed, checked)
     solution.save(path, force=force)
     if plot:
         _draw(solution, picture)
@@ -95,8 +95,8 @@ def check(
     raise typer.Exit(int(Status.WRONG_INPUT if found.errors else Status.PASS))
 
 
-def _preflight(problem: "Problem", target: float) -> tuple[str, ...]:
-    """The warnings, shown; with errors the command ends here."""
+def _preflight(problem: "Problem", target: float) -> "Preflight":
+    """The findings, shown; with errors the command ends here."""
     from pinnlab.cli.preflight import render_findings
     from pinnlab.verify.preflight import check as examine
 
@@ -104,29 +104,24 @@ def _preflight(problem: "Problem", target: float) -> tuple[str, ...]:
     render_findings(found, console(error=True), notes=False)
     if found.errors:
         leave(Status.WRONG_INPUT, "nothing was solved; see `pinnlab check`")
-    return found.warnings
+    return found
 
 
 def _solved(
-    problem: "Problem",
-    target: float,
-    budget: float,
-    seed: int,
-    warnings: tuple[str, ...],
+    problem: "Problem", target: float, budget: float, seed: int, checked: "Preflight"
 ) -> "Solution":
-    """The solution, its report with the warnings of preflight."""
     from pinnlab.cli.progress import TrainingProgress
     from pinnlab.solve import solve as solved
 
     with TrainingProgress() as progress:
-        solution = solved(
-            problem, target=target, budget=budget, seed=seed, progress=progress
+        return solved(
+            problem,
+            target=target,
+            budget=budget,
+            seed=seed,
+            progress=progress,
+            checked=checked,
         )
-    report = solution.report
-    both = tuple(dict.fromkeys((*warnings, *report.warnings)))
-    report = dataclasses.replace(report, warnings=both)
-    result = dataclasses.replace(solution.result, report=report)
-    return dataclasses.replace(solution, result=result)
 
 
 def _draw(solution: "Solution", path: Path) -> None:

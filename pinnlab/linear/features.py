@@ -64,7 +64,15 @@ def draw(
     lower: np.ndarray,
     upper: np.ndarray,
     rng: np.random.Generator,
+    periodic: tuple[int, ...] = (),
 ) -> Features:
-    """Features with frequencies uniform in [-box, box] and uniform phases."""
+    """Features with frequencies uniform in [-box, box] and uniform phases.
+
+    In a periodic coordinate the frequencies are multiples of pi (its period is 2 in the
+    scaled box), so that every feature is exactly periodic.
+    """
     frequencies = rng.uniform(-1, 1, (count, len(box))) * box
+    for i in periodic:
+        most = int(box[i] / np.pi)
+        frequencies[:, i] = np.pi * rng.integers(-most, most + 1, count)
     return Features(frequencies, rng.uniform(0, 2 * np.pi, count), lower, upper)

@@ -41,6 +41,8 @@ class Search:
         self.system = system
         self.lower = np.array([a.lower for a in system.problem.axes])
         self.upper = np.array([a.upper for a in system.problem.axes])
+        names = system.coordinates
+        self.periodic = tuple(names.index(p) for p in system.problem.periodic)
         self.seconds = seconds
         self.seed = seed
         self.tell = tell
@@ -74,7 +76,7 @@ class Search:
         if rows not in self.sheets:
             self.sheets[rows] = sheet(self.system, rows, self.seed)
         rng = np.random.default_rng((self.seed, self.tried))
-        features = draw(count, box, self.lower, self.upper, rng)
+        features = draw(count, box, self.lower, self.upper, rng, self.periodic)
         began = time.perf_counter()
         solved = solve_features(self.system, features, self.sheets[rows], self.test)
         spent = time.perf_counter() - began
@@ -108,7 +110,9 @@ class Search:
 
         Where no single coordinate helps (nothing is resolved yet) all are widened.
         """
+        # A periodic coordinate needs at least the first harmonic.
         box = np.full(len(self.lower), START)
+        box[list(self.periodic)] = 2 * START
         score = self.attempt("search", box, self.size(box), ROWS_SEARCH).worst
         while not self._enough(goal):
             moves = [

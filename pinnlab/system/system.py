@@ -1,6 +1,6 @@
 """The system to be solved: real terms, the ansatz of each field, what it is made of."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import jax
@@ -45,7 +45,7 @@ class System:
     @property
     def penalties(self) -> tuple[Term, ...]:
         """The conditions that enter the loss."""
-        return tuple(c for c in self.conditions if c.enforced == "penalty")
+        return tuple(c for c in self.conditions if c.enforced != "exact")
 
     @cached_property
     def is_linear(self) -> bool:
@@ -65,7 +65,8 @@ def build_system(problem: Problem, enforce: str = "auto") -> System:
 
     **Arguments:**
 
-    - `enforce`: "penalty" makes every condition a penalty.
+    - `enforce`: "penalty" makes every condition a penalty; "rows" does too and says
+        that they are rows of a linear least-squares system.
     """
     with jax.enable_x64(True):
         wishes: list[str] = []
@@ -73,6 +74,8 @@ def build_system(problem: Problem, enforce: str = "auto") -> System:
         by_name = {c.name: c.enforce for c in problem.conditions}
         for term in conditions:
             wish = by_name[term.name.split(".")[0]]
-            wishes.append("penalty" if enforce == "penalty" else wish)
+            wishes.append(wish if enforce == "auto" else "penalty")
         marked, ansatz = choose(problem, conditions, tuple(wishes))
+        if enforce == "rows":
+            marked = tuple(replace(t, enforced="rows", why="") for t in marked)
         return System(problem, equation_terms(problem), marked, ansatz)

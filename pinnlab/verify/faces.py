@@ -76,10 +76,15 @@ def _given(system: System, name: str, field: str) -> int:
     here = [t for t in system.conditions if _on_axis(system, t, name, field)]
     # Restricted places share a face: together they count once per side and name.
     seen = {
-        (t.name if t.place.where is None else "part", dict(t.place.fixed)[name])
+        (_base(t) if t.place.where is None else "part", dict(t.place.fixed)[name])
         for t in here
     }
     return len(seen)
+
+
+def _base(term: Term) -> str:
+    """The condition's name without its part: a complex condition counts once."""
+    return term.name.removesuffix(".real").removesuffix(".imag")
 
 
 def _held_elsewhere(system: System, field: str) -> bool:

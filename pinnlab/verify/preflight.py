@@ -24,7 +24,7 @@ from pinnlab.strategy import plan
 from pinnlab.system.ansatz import FieldAnsatz, impose
 from pinnlab.system.exact import static_values
 from pinnlab.system.system import System, build_system
-from pinnlab.system.terms import Term, exact_solution
+from pinnlab.system.terms import EVERYWHERE, Term, exact_solution
 from pinnlab.verify.faces import face_counts
 
 
@@ -168,13 +168,28 @@ def _miss(system: System, term: Term, exact: dict[str, Expression]) -> float:
     points = sample(system.problem, term.place, POINTS, seed=17)
     if term.kind == "equation":
         points = _off_the_edges(system.problem, points)
-    values = static_values(system.problem, imposed, points)
-    values = values[np.isfinite(values).all(axis=1)]
+    # The size of a condition such as u = 0 is the size of u in the domain.
+    inside = _off_the_edges(
+        system.problem, sample(system.problem, EVERYWHERE, POINTS, seed=18)
+    )
+    values, around = (
+        _finite(static_values(system.problem, imposed, p)) for p in (points, inside)
+    )
     if not len(values):
         return 0.0
-    size = float(np.max(np.sqrt(np.mean(values[:, 1:] ** 2, axis=0))))
+    size = max(_largest_rms(values[:, 1:]), _largest_rms(around[:, 1:]))
     worst = float(np.sqrt(np.mean(values[:, 0] ** 2)))
     return worst / size if size > 0 else (math.inf if worst > 1e-9 else 0.0)
+
+
+def _finite(values: np.ndarray) -> np.ndarray:
+    return values[np.isfinite(values).all(axis=1)]
+
+
+def _largest_rms(columns: np.ndarray) -> float:
+    if not len(columns):
+        return 0.0
+    return float(np.max(np.sqrt(np.mean(columns**2, axis=0))))
 
 
 def _off_the_edges(problem: Problem, points: np.ndarray) -> np.ndarray:
