@@ -218,7 +218,7 @@ class LeastSquares(AbstractObjective):
         for block in self.blocks:
             count = pieces(block.points.shape[0])
             data = jax.tree.map(
-                lambda a, n=count: a.reshape(n, -1, a.shape[1]),
+                lambda a, n=count: a.reshape(n, a.shape[0] // n, a.shape[1]),
                 (block.points, block.known),
             )
 
@@ -253,6 +253,34 @@ class LeastSquares(AbstractObjective):
             batch_size=min(self.chunk, block.points.shape[0]),
         )
         return (found * block.factor[:, None]).reshape(-1, theta.size)
+
+
+class Known(AbstractObjective):
+    """An objective whose value and gradient were computed elsewhere.
+
+    Optimizers start and refresh on it, so that the gradient is compiled once only.
+    """
+
+    value: Float[Array, ""]
+    gradient: Float[Array, " P"]
+
+    def residuals(self, theta: Float[Array, " P"]) -> Float[Array, " R"]:
+        """Not known."""
+        raise NotImplementedError("only the value and the gradient are known")
+
+    def jacobian(self, theta: Float[Array, " P"]) -> Float[Array, "R P"]:
+        """Not known."""
+        raise NotImplementedError("only the value and the gradient are known")
+
+    def loss(self, theta: Float[Array, " P"]) -> Float[Array, ""]:
+        """The value."""
+        return self.value
+
+    def value_and_grad(
+        self, theta: Float[Array, " P"]
+    ) -> tuple[Float[Array, ""], Float[Array, " P"]]:
+        """Both."""
+        return self.value, self.gradient
 
 
 def pieces(count: int, most: int = 1024) -> int:

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from pinnlab.optimizer import AbstractOptimizer
 from pinnlab.points import diagnose, look
-from pinnlab.residual import LeastSquares
+from pinnlab.residual import Known, LeastSquares
 
 
 RESTARTS = 3
@@ -106,10 +106,20 @@ ErrorOf = Callable[[Float[Array, " P"]], Array]
 class Programs(eqx.Module):
     """The compiled programs of a stage."""
 
-    start: Callable
+    value_and_grad: Callable
+    init: Callable
+    resume: Callable
     advance: Callable
     look: Callable
-    refresh: Callable
+
+    def start(self, objective: LeastSquares, theta: Array):  # noqa: ANN201
+        """The optimizer's first state."""
+        return self.init(Known(*self.value_and_grad(objective, theta)), theta)
+
+    def refresh(self, objective: LeastSquares, theta: Array, state):  # noqa: ANN001, ANN201
+        """The optimizer's state after the points have changed."""
+        known = Known(*self.value_and_grad(objective, theta))
+        return self.resume(known, theta, state)
 
 
 def _advance(
@@ -137,8 +147,14 @@ def compile_stage(
     """Compile a stage's programs ahead of time."""
     optimizer = stage.optimizer
 
-    def start(objective: LeastSquares, theta: Array):  # noqa: ANN202
-        return optimizer.init(objective, theta)
+    def value_and_grad(objective: LeastSquares, theta: Array) -> tuple:
+        return objective.value_and_grad(theta)
+
+    def init(known: Known, theta: Array):  # noqa: ANN202
+        return optimizer.init(known, theta)
+
+    def resume(known: Known, theta: Array, state):  # noqa: ANN001, ANN202
+        return optimizer.refresh(known, theta, state)
 
     def advance(objective: LeastSquares, carry: tuple, count: Array) -> tuple:
         return _advance(objective, carry, count, optimizer)
@@ -146,17 +162,16 @@ def compile_stage(
     def fresh(objective: LeastSquares, theta: Array, key: Array) -> tuple:
         return look(objective, theta, key, stage.pool)
 
-    def refresh(objective: LeastSquares, theta: Array, state):  # noqa: ANN001, ANN202
-        return optimizer.refresh(objective, theta, state)
-
-    began = _compiled(start, objective, theta)
-    state = began(objective, theta)
-    carry = (theta, state)
+    both = _compiled(value_and_grad, objective, theta)
+    known = Known(*both(objective, theta))
+    began = _compiled(init, known, theta)
+    state = began(known, theta)
     return Programs(
+        both,
         began,
-        _compiled(advance, objective, carry, jnp.asarray(1), donate=True),
+        _compiled(resume, known, theta, state),
+        _compiled(advance, objective, (theta, state), jnp.asarray(1), donate=True),
         _compiled(fresh, objective, theta, jax.random.key(0)),
-        _compiled(refresh, objective, theta, state),
     )
 
 
@@ -213,7 +228,7 @@ class _Run:
         self.record = Record()
         self.best = np.array(theta)
         self.best_heldout = np.full(1, np.inf)
-        self.heldout = np.inf
+        self.heldout, self.found = np.inf, self.best_heldout
         self.error: float | None = None
         self.error_of = error_of
         if error_of is not None:
@@ -228,7 +243,7 @@ class _Run:
         self.record.compile_seconds += time.perf_counter() - began
         try:
             stop = self._loop(stage, programs)
-            if stop is not Stop.DIVERGED:
+            if stop not in (Stop.DIVERGED, Stop.TARGET):
                 self._look(stage, programs, redraw=False)
         except KeyboardInterrupt:
             stop = Stop.INTERRUPTED
@@ -270,6 +285,7 @@ class _Run:
                     state = programs.refresh(self.objective, self.theta, state)
             self._tell(stage, done, loss)
             if self._met():
+                self.best, self.best_heldout = np.array(self.theta), self.found
                 return Stop.TARGET
             stalls = stalls + 1 if stalled else 0
             if stalls > RESTARTS or (stalled and not stage.redraw):
@@ -296,6 +312,7 @@ class _Run:
             self.key, key = jax.random.split(self.key)
             objective, heldout = programs.look(self.objective, self.theta, key)
             found = np.asarray(heldout)
+        self.found = found
         self.heldout = float(np.sqrt(np.mean(found**2)))
         if self.heldout < np.sqrt(np.mean(self.best_heldout**2)):
             self.best, self.best_heldout = np.array(self.theta), found

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -113,6 +114,7 @@ def _solved(
     from pinnlab.cli.progress import TrainingProgress
     from pinnlab.solve import solve as solved
 
+    _keep_compiled_programs()
     with TrainingProgress() as progress:
         return solved(
             problem,
@@ -122,6 +124,14 @@ def _solved(
             progress=progress,
             checked=checked,
         )
+
+
+def _keep_compiled_programs() -> None:
+    """A second run of a problem of the same shape need not compile again."""
+    import jax
+
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    jax.config.update("jax_compilation_cache_dir", str(Path(home) / "pinnlab" / "jax"))
 
 
 def _draw(solution: "Solution", path: Path) -> None:

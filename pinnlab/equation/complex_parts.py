@@ -20,6 +20,9 @@ from pinnlab.equation.expression import (
 
 Pair = tuple[Expression, Expression]
 
+MAX_POWER = 32
+"""The largest integer power of a complex number; it is multiplied out."""
+
 
 def split(expression: Expression, complex_fields: frozenset[str]) -> Pair:
     """The real and the imaginary part of an expression in written form.
@@ -142,9 +145,11 @@ def _trigonometric(function: str, a: Expression, b: Expression) -> Pair:
 
 def _power(base: Pair, exponent: Pair, written: tuple[Expression, ...]) -> Pair:
     n = exponent[0]
-    if not isinstance(n, Number) or exponent[1] != ZERO or n.value != int(n.value.real):
+    if not isinstance(n, Number) or exponent[1] != ZERO or n.value.real % 1:
         raise ValueError("a complex base needs a constant integer exponent")
     count = int(n.value.real)
+    if abs(count) > MAX_POWER:
+        raise ValueError(f"a complex base needs an exponent of at most {MAX_POWER}")
     result: Pair = (ONE, ZERO)
     for _ in range(abs(count)):
         result = _multiply(result, base)

@@ -2,6 +2,7 @@
 
 from pinnlab.equation.expression import (
     FUNCTIONS,
+    RELATIONS,
     Apply,
     At,
     Coordinate,
@@ -41,6 +42,7 @@ SUPERSCRIPTS = str.maketrans(
     ),
 )
 DOT, INTEGRAL, PARTIAL = chr(0xB7), chr(0x222B), chr(0x2202)
+SYMBOLS = {"<=": chr(0x2264), ">=": chr(0x2265), "!=": chr(0x2260)}
 
 
 def format_expression(node: Expression) -> str:
@@ -95,7 +97,7 @@ def _operator(function: str, arguments: tuple[Expression, ...]) -> tuple[str, in
         return f"{_text(left, ATOM)}^{_text(right, 7)}", strength
     tight = function in ("*", "/")
     symbol = function if tight else f" {function} "
-    chained = strength + 1 if 4 <= strength <= 4 else strength
+    chained = strength + 1 if function in RELATIONS else strength
     return f"{_text(left, chained)}{symbol}{_text(right, strength + 1)}", strength
 
 
@@ -130,6 +132,8 @@ def _shown(node: Expression) -> tuple[str, int]:
     match node:
         case Coordinate(name) | Parameter(name) | Field(name):
             return GREEK.get(name, name), ATOM
+        case Derivative(Derivative(operand, first), then):
+            return _shown(Derivative(operand, first + then))
         case Derivative(Field(name), names):
             return f"{GREEK.get(name, name)}_{_subscript(names)}", ATOM
         case Derivative(operand, names):
@@ -171,9 +175,12 @@ def _shown_operator(
             return f"{_human(left, ATOM)}{power}", strength
         return f"{_human(left, ATOM)}^{_human(right, ATOM)}", strength
     if function == "*":
-        between = " "
-        if isinstance(right, Number):
-            between = DOT
-        return f"{_human(left, 6)}{between}{_human(right, 7)}", strength
-    symbol = "/" if function == "/" else f" {function} "
-    return f"{_human(left, strength)}{symbol}{_human(right, strength + 1)}", strength
+        between = DOT if isinstance(right, Number) else " "
+        # a/b c and a -b would read as something else.
+        fraction = isinstance(left, Apply) and left.function == "/"
+        first = _human(left, ATOM if fraction else strength)
+        return f"{first}{between}{_human(right, PRECEDENCE['^'])}", strength
+    symbol = "/" if function == "/" else f" {SYMBOLS.get(function, function)} "
+    negative = isinstance(right, Apply) and right.function == "neg"
+    least = ATOM if negative else strength + 1
+    return f"{_human(left, strength)}{symbol}{_human(right, least)}", strength

@@ -11,6 +11,7 @@ exactly the wanted channels, and channels known to be zero cost nothing.
 """
 
 import itertools
+import math
 from functools import lru_cache
 from typing import Protocol
 
@@ -100,13 +101,18 @@ def linear(
     weight: Float[Array, "out in"],
     bias: Float[Array, " out"] | None,
 ) -> Channels:
-    """A linear layer: one matrix for all channels, the bias for the value alone."""
+    """A linear layer: one matrix for all channels, the bias for the value alone.
+
+    Under `vmap` each channel is its own matrix product, points by units: on a CPU the
+    gradient of a loss takes 0.6 of the time that it takes with the channels stacked
+    in one product, and 0.85 of the time with units by points (experiments/jets_cost.py).
+    """
     found: Channels = {}
     for orders, value in channels.items():
         if value is None:
             found[orders] = None
         else:
-            product = weight @ value
+            product = value @ weight.T
             is_value = bias is not None and not any(orders)
             found[orders] = product + bias if is_value else product
     return found
@@ -123,27 +129,17 @@ def activate(name: str, channels: Channels) -> Channels:
 def _faa_di_bruno(
     orders: Orders, entries: tuple[Array, ...], channels: Channels
 ) -> Array | None:
+    if not any(orders):
+        return entries[0]
     # Summands with the same derivative of s are added before the product with it.
-    grouped: dict[int, Array] = {}
+    sums: dict[int, Array] = {}
     for count, parts in partitions(orders):
-        factors = [channels[p] for p in parts]
-        if any(f is None for f in factors):
+        factors = [f for f in (channels[p] for p in parts) if f is not None]
+        if len(factors) < len(parts):
             continue
-        product: Array | float = float(count)
-        for factor in factors:
-            assert factor is not None
-            product = factor if isinstance(product, float) and product == 1 else (
-                product * factor
-            )
-        if not parts:
-            return entries[0]
+        product = math.prod(factors[1:], start=factors[0])
+        summand = product if count == 1 else count * product
         k = len(parts)
-        assert not isinstance(product, float)
-        grouped[k] = grouped[k] + product if k in grouped else product
-    if not grouped:
-        return None
-    total = None
-    for k, product in grouped.items():
-        summand = entries[k] * product
-        total = summand if total is None else total + summand
-    return total
+        sums[k] = sums[k] + summand if k in sums else summand
+    products = [entries[k] * total for k, total in sums.items()]
+    return sum(products[1:], start=products[0]) if products else None

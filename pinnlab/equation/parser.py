@@ -6,6 +6,7 @@ Precedence, low to high: `or`, `and`, `not`, comparisons, `+ -`, `* /`, unary mi
 
 from dataclasses import dataclass, replace
 
+from pinnlab.equation.binding import bound_names
 from pinnlab.equation.expression import (
     LOGIC,
     RELATIONS,
@@ -16,12 +17,13 @@ from pinnlab.equation.expression import (
 )
 from pinnlab.equation.scope import Scope, Value, Vector, is_boolean
 from pinnlab.equation.tokens import Token, tokenize
-from pinnlab.equation.vocabulary import apply_name, bound_names, unknown_name
+from pinnlab.equation.vocabulary import apply_name, unknown_name
 from pinnlab.errors import ProblemError
 
 
 MAX_NESTING = 60
 MAX_DEPTH = 120
+MAX_SIZE = 20_000
 
 BINDING = {
     "or": 1, "and": 2,
@@ -71,7 +73,9 @@ def parse_equation(text: str, scope: Scope) -> tuple[Expression, Expression]:
     start = parser.peek()
     left = parser.expression(0)
     if not parser.peek().is_symbol("="):
-        hint = "write == to compare" if parser.peek().is_symbol("==") else None
+        parser.expect_end()
+        compares = isinstance(left, Apply) and left.function == "=="
+        hint = "write = where you wrote ==" if compares else None
         raise parser.error("an equation needs '=': left = right", parser.peek(), hint)
     parser.next()
     middle = parser.peek()
@@ -93,7 +97,7 @@ class Parser:
     nesting: int = 0
 
     def __post_init__(self) -> None:
-        self.depths: dict[int, tuple[Expression, int]] = {}
+        self.measures: dict[int, tuple[Expression, int, int]] = {}
 
     def peek(self) -> Token:
         """The next token."""
@@ -105,7 +109,9 @@ class Parser:
         self.position += 1
         return token
 
-    def error(self, message: str, token: Token, hint: str | None = None):  # noqa: ANN201
+    def error(
+        self, message: str, token: Token, hint: str | None = None
+    ) -> ProblemError:
         """The error at a token."""
         return ProblemError(message, text=self.text, column=token.column, hint=hint)
 
@@ -137,10 +143,8 @@ class Parser:
             if power == 0 or power < least:
                 break
             self.next()
-            if power == 8:
-                right = self.expression(UNARY)
-            else:
-                right = self.expression(power + 1)
+            # ^ is right-associative, and its exponent may have a sign.
+            right = self.expression(UNARY if power == 8 else power + 1)
             left = self.binary(token, left, right)
         self.nesting -= 1
         return left
@@ -176,7 +180,7 @@ class Parser:
     def inside(self, names: frozenset[str]) -> "Parser":
         """The same place in the text with more bound variables."""
         inner = replace(self, scope=self.scope.bind(names))
-        inner.depths = self.depths
+        inner.measures = self.measures
         return inner
 
     def bound_after(self) -> frozenset[str]:
@@ -188,7 +192,8 @@ class Parser:
         if (function == "not") != is_boolean(value):
             raise self.error(_kind_message(function), token)
         if isinstance(value, Vector):
-            return Vector(tuple(Apply("neg", (c,)) for c in value.components))
+            negated = Vector(tuple(Apply("neg", (c,)) for c in value.components))
+            return self.checked(negated, token)
         return self.checked(Apply(function, (value,)), token)
 
     def binary(self, token: Token, left: Value, right: Value) -> Value:
@@ -198,23 +203,22 @@ class Parser:
         if logic != is_boolean(left) or logic != is_boolean(right):
             raise self.error(_kind_message(function), token)
         if isinstance(left, Vector) or isinstance(right, Vector):
-            return self.vector(function, token, left, right)
+            return self.checked(self.vector(function, token, left, right), token)
         return self.checked(Apply(function, (left, right)), token)
 
     def vector(self, function: str, token: Token, left: Value, right: Value) -> Value:
         """Sums of vectors, and products and quotients with numbers."""
         if isinstance(left, Vector) and isinstance(right, Vector):
-            if function not in "+-":
+            if function not in ("+", "-"):
                 message = f"'{function}' of two vectors: write dot(a, b)"
                 raise self.error(message, token)
             pairs = zip(left.components, right.components, strict=True)
             return Vector(tuple(Apply(function, p) for p in pairs))
         if isinstance(left, Vector) and isinstance(right, Expression):
-            if function in "*/":
-                return Vector(
-                    tuple(Apply(function, (c, right)) for c in left.components)
-                )
-        elif isinstance(right, Vector) and isinstance(left, Expression):
+            if function in ("*", "/"):
+                parts = left.components
+                return Vector(tuple(Apply(function, (c, right)) for c in parts))
+        elif isinstance(right, Vector) and isinstance(left, Expression):  # noqa: SIM102
             if function == "*":
                 return Vector(tuple(Apply("*", (left, c)) for c in right.components))
         raise self.error(f"'{function}' between a vector and a number", token)
@@ -234,24 +238,30 @@ class Parser:
         return value
 
     def checked(self, value: Value, token: Token) -> Value:
-        """The value, or an error if its tree is too deep to be worked with."""
+        """The value, or an error if its tree is too large to be worked with."""
         parts = value.components if isinstance(value, Vector) else (value,)
         for part in parts:
-            if self.depth(part) > MAX_DEPTH:
+            depth, size = self.measure(part)
+            if size > MAX_SIZE:
+                message = f"the expression is more than {MAX_SIZE} operations long"
+                raise self.error(message, token)
+            if depth > MAX_DEPTH:
                 raise self.error(
                     f"the expression is more than {MAX_DEPTH} operations deep", token,
                     "use parentheses to group a long sum",
                 )  # fmt: skip
         return value
 
-    def depth(self, node: Expression) -> int:
-        """The height of the tree."""
-        known = self.depths.get(id(node))
+    def measure(self, node: Expression) -> tuple[int, int]:
+        """The height of the tree and the number of its nodes."""
+        # By identity: definitions share nodes, and comparing trees costs their size.
+        known = self.measures.get(id(node))
         if known is None:
-            height = 1 + max((self.depth(c) for c in children(node)), default=0)
-            self.depths[id(node)] = (node, height)
-            return height
-        return known[1]
+            below = [self.measure(c) for c in children(node)]
+            depth = 1 + max((d for d, _ in below), default=0)
+            known = (node, depth, 1 + sum(s for _, s in below))
+            self.measures[id(node)] = known
+        return known[1:]
 
 
 def _kind_message(function: str) -> str:

@@ -10,30 +10,39 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike
 
 
-@jax.custom_jvp
+def _floating(a: ArrayLike) -> Array:
+    # An integer becomes a float; a float keeps its precision.
+    return jnp.asarray(a) * 1.0
+
+
 def sqrt(a: ArrayLike) -> Array:
     """The square root; derivative 0 at 0."""
-    return jnp.sqrt(jnp.asarray(a, float))
+    return _sqrt(_floating(a))
 
 
-@sqrt.defjvp
+@jax.custom_jvp
+def _sqrt(a: Array) -> Array:
+    return jnp.sqrt(a)
+
+
+@_sqrt.defjvp
 def _sqrt_rule(primals: tuple, tangents: tuple) -> tuple:
     (a,), (da,) = primals, tangents
-    root = sqrt(a)
+    root = _sqrt(a)
     inverse = jnp.where(root > 0, 0.5 / jnp.where(root > 0, root, 1), 0)
     return root, inverse * da
 
 
 def absolute(a: ArrayLike) -> Array:
     """|a|; derivative sign(a), which is 0 at 0."""
-    a = jnp.asarray(a, float)
+    a = _floating(a)
     return a * jnp.sign(a)
 
 
 def power(a: ArrayLike, exponent: float) -> Array:
     """a ^ exponent for a constant exponent; singular derivatives at 0 are 0."""
-    a = jnp.asarray(a, float)
-    if exponent == int(exponent) and abs(exponent) <= 64:
+    a = _floating(a)
+    if float(exponent).is_integer() and abs(exponent) <= 64:
         return jax.lax.integer_pow(a, int(exponent))
     return _power(a, exponent)
 
@@ -54,18 +63,22 @@ def _power(a: Array, exponent: float) -> Array:
     return function(a)
 
 
-@jax.custom_jvp
 def arctan2(y: ArrayLike, x: ArrayLike) -> Array:
     """The angle of (x, y); derivative 0 at the origin."""
-    return jnp.arctan2(jnp.asarray(y, float), jnp.asarray(x, float))
+    return _arctan2(*jnp.broadcast_arrays(_floating(y), _floating(x)))
 
 
-@arctan2.defjvp
+@jax.custom_jvp
+def _arctan2(y: Array, x: Array) -> Array:
+    return jnp.arctan2(y, x)
+
+
+@_arctan2.defjvp
 def _arctan2_rule(primals: tuple, tangents: tuple) -> tuple:
     (y, x), (dy, dx) = primals, tangents
     square = x * x + y * y
     inverse = jnp.where(square > 0, 1 / jnp.where(square > 0, square, 1), 0)
-    return arctan2(y, x), (x * dy - y * dx) * inverse
+    return _arctan2(y, x), (x * dy - y * dx) * inverse
 
 
 def norm(components: Array) -> Array:

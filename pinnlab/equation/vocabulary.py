@@ -1,14 +1,13 @@
-"""What the names with parentheses mean: functions, derivatives, integrals, traces."""
+"""What the names with parentheses mean: functions, derivatives, vector calculus."""
 
 from typing import TYPE_CHECKING
 
+from pinnlab.equation.binding import integral, trace
 from pinnlab.equation.expression import (
     FUNCTIONS,
     Apply,
-    At,
     Derivative,
     Expression,
-    Integral,
     NormalDerivative,
 )
 from pinnlab.equation.scope import (
@@ -17,7 +16,6 @@ from pinnlab.equation.scope import (
     Vector,
     derivative_letters,
     is_boolean,
-    signed,
 )
 from pinnlab.equation.tokens import Token
 from pinnlab.errors import ProblemError, nearest, quoted
@@ -37,64 +35,52 @@ def unknown_name(parser: "Parser", token: Token) -> ProblemError:
     return parser.error(message, token, hint)
 
 
-def bound_names(tokens: tuple[Token, ...], start: int) -> frozenset[str]:
-    """Names followed by `= [` in the call whose arguments start at `start`."""
-    found: set[str] = set()
-    depth = 1
-    for i in range(start, len(tokens) - 2):
-        token = tokens[i]
-        if token.is_symbol("(", "["):
-            depth += 1
-        elif token.is_symbol(")", "]"):
-            depth -= 1
-            if depth == 0:
-                break
-        elif (
-            depth == 1
-            and token.kind == "name"
-            and tokens[i + 1].is_symbol("=")
-            and tokens[i + 2].is_symbol("[")
-        ):
-            found.add(token.text)
-    return frozenset(found)
-
-
 def apply_name(parser: "Parser", token: Token) -> Value:
     """A call: `token` is the name, the parser stands at the parenthesis."""
     parser.expect("(")
     name = token.text
     if name == "integral":
-        return _integral(parser, token)
+        return integral(parser, token)
     if name == "at":
-        return _at(parser, token)
+        return trace(parser, token)
     if name == "d":
         return _general_derivative(parser, token)
     if name == "jump":
         raise parser.error("jump(...) is not supported yet", token)
+    letters = derivative_letters(name, parser.scope.axes)
+    if name not in FUNCTIONS and name not in OPERATORS and letters is None:
+        raise _no_function(parser, token)
     arguments = _arguments(parser)
+    if letters is not None:
+        return _derivative(_only(parser, token, arguments), letters)
     if name in FUNCTIONS:
         return _function(parser, token, arguments)
     if name == "dn":
         if not parser.scope.normal:
             raise parser.error("dn(...) needs a face: use it in a condition", token)
         return NormalDerivative(_one(parser, token, arguments))
-    if name in ("lap", "grad", "div", "dot"):
-        return _vector_calculus(parser, token, arguments)
-    letters = derivative_letters(name, parser.scope.axes)
-    if letters is not None:
-        return _derivative(_only(parser, token, arguments), letters)
-    raise _no_function(parser, token)
+    return _vector_calculus(parser, token, arguments)
 
 
 def _no_function(parser: "Parser", token: Token) -> ProblemError:
     name, axes = token.text, parser.scope.axes
     if parser.scope.resolve(name) is not None:
-        message = f"'{name}' is not a function"
-        return parser.error(message, token, "write * for a product, at(...) for a trace")
+        hint = "write * for a product"
+        if name in parser.scope.fields:
+            hint = f"write {name} for its value at the point, at({name}, ...) elsewhere"
+        return parser.error(f"'{name}' is not a function", token, hint)
     known = (*FUNCTIONS, *OPERATORS, *(f"d{a}" for a in axes if len(a) == 1))
-    hint = nearest(name, known)
-    if name.startswith("d") and hint is None:
-        hint = f"derivatives use the letters of coordinates: {', '.join(axes)}"
+    letters = name.removeprefix("d")
+    like_derivative = len(letters) == 1 or any(c in axes for c in letters)
+    if not name.startswith("d") or not letters:
+        hint = nearest(name, known)
+    elif letters in axes:
+        hint = f"write d(..., {letters})"
+    elif like_derivative and len(letters) <= 6:
+        strange = next(c for c in letters if c not in axes)
+        hint = f"'{strange}' is not a coordinate (coordinates: {', '.join(axes)})"
+    else:
+        hint = nearest(name, known)
     return parser.error(f"unknown function {quoted(name)}", token, hint)
 
 
@@ -228,70 +214,3 @@ def _sum(parts: tuple[Expression, ...]) -> Expression:
     for part in parts[1:]:
         total = Apply("+", (total, part))
     return total
-
-
-def _integral(parser: "Parser", token: Token) -> Expression:
-    """integral(body, x), integral(body, s = [a, b]); several variables nest."""
-    inner = parser.inside(parser.bound_after())
-    start = inner.peek()
-    body = inner.scalar(inner.expression(0), start)
-    parser.position = inner.position
-    ranges: list[tuple[str, Expression, Expression]] = []
-    while parser.peek().is_symbol(","):
-        parser.next()
-        ranges.append(_range(parser))
-    parser.expect(")")
-    if not ranges:
-        raise parser.error("integral() needs a variable: integral(u, x)", token)
-    for name, lower, upper in reversed(ranges):
-        body = Integral(body, name, lower, upper)
-    return body
-
-
-def _range(parser: "Parser") -> tuple[str, Expression, Expression]:
-    axes = parser.scope.axes
-    name = parser.next()
-    if name.kind != "name":
-        raise parser.error("expected a variable of integration", name)
-    if name.text == "on":
-        raise parser.error("integral(..., on = ...) is not supported yet", name)
-    if not parser.peek().is_symbol("="):
-        if name.text not in axes:
-            message = (
-                f"{quoted(name.text)} is no coordinate ({', '.join(axes)}): give its "
-                f"range, integral(..., {name.text[:20]} = [0, 1])"
-            )
-            raise parser.error(message, name)
-        lower, upper = axes[name.text]
-        return name.text, signed(lower), signed(upper)
-    parser.next()
-    parser.expect("[")
-    first = parser.peek()
-    lower = parser.scalar(parser.expression(0), first)
-    parser.expect(",")
-    second = parser.peek()
-    upper = parser.scalar(parser.expression(0), second)
-    parser.expect("]")
-    return name.text, lower, upper
-
-
-def _at(parser: "Parser", token: Token) -> Expression:
-    """at(body, x = 0, t = t - 1)."""
-    start = parser.peek()
-    body = parser.scalar(parser.expression(0), start)
-    where: list[tuple[str, Expression]] = []
-    while parser.peek().is_symbol(","):
-        parser.next()
-        name = parser.next()
-        if name.kind != "name" or name.text not in parser.scope.axes:
-            message = f"expected a coordinate ({', '.join(parser.scope.axes)})"
-            raise parser.error(message, name)
-        parser.expect("=")
-        inner = parser.peek()
-        outer, parser.scope = parser.scope, parser.scope.between(name.text)
-        where.append((name.text, parser.scalar(parser.expression(0), inner)))
-        parser.scope = outer
-    parser.expect(")")
-    if not where:
-        raise parser.error("at() needs a place: at(u, x = 0)", token)
-    return At(body, tuple(where))

@@ -52,7 +52,7 @@ class Search:
         self.best: Found | None = None
         self.sheets: dict[int, Sheet] = {}
         self.test = sheet(system, 800, seed=seed + 90_001, clustered=False)
-        self.cost = 1e-9
+        self.cost, self.largest = 1e-9, 400
 
     @property
     def capacity(self) -> int:
@@ -80,7 +80,10 @@ class Search:
         began = time.perf_counter()
         solved = solve_features(self.system, features, self.sheets[rows], self.test)
         spent = time.perf_counter() - began
-        self.cost = max(self.cost, spent / (count * fields) ** 3 * (2 / ratio))
+        # The largest solve tells best what a larger one will take.
+        if count * fields >= self.largest:
+            self.largest = count * fields
+            self.cost = spent / self.largest**3 * (2 / ratio)
         self.tried += 1
         if self.best is None or solved.worst < self.best.solved.worst:
             self.best = Found(solved, box, self.tried)

@@ -13,6 +13,9 @@ from pinnlab.network.mlp import MLP, Layer, Parallel
 SINE_FREQUENCY = 3.0
 """First-layer weights of sine networks are uniform up to this frequency."""
 
+GAINS = {"gelu": 1.5, "swish": 1.7}
+"""What keeps the units' size from layer to layer: 1 / RMS of s(z) for normal z."""
+
 
 def make_network(
     *,
@@ -88,7 +91,11 @@ def _layer(
     first: bool,
     factorized: bool,
 ) -> Layer:
-    """Glorot weights (1/sqrt(inputs) for sine), small random biases."""
+    """Glorot weights times the activation's gain, small random biases.
+
+    Sine: weights of size 1/sqrt(inputs) and uniform phases (Sitzmann et al., 2020,
+    with lower frequencies).
+    """
     weight_key, bias_key, scale_key = jax.random.split(key, 3)
     shape = (outputs, inputs)
     bias: Array
@@ -97,7 +104,7 @@ def _layer(
         weight = jax.random.uniform(weight_key, shape, minval=-bound, maxval=bound)
         bias = jax.random.uniform(bias_key, (outputs,), minval=-np.pi, maxval=np.pi)
     else:
-        size = (2 / (inputs + outputs)) ** 0.5
+        size = GAINS.get(activation, 1.0) * (2 / (inputs + outputs)) ** 0.5
         weight = size * jax.random.normal(weight_key, shape)
         bias = 0.1 * jax.random.normal(bias_key, (outputs,))
     if not factorized:

@@ -29,7 +29,7 @@ class Layer(eqx.Module):
 
     def __call__(self, x: Float[Array, " in"]) -> Float[Array, " out"]:
         """The layer at one input."""
-        return self.matrix @ x + self.bias
+        return x @ self.matrix.T + self.bias
 
     def propagate(self, channels: Channels) -> Channels:
         """The layer on jets."""

@@ -8,7 +8,7 @@ steps, alpha by optax's zoom line search. Where P^2 numbers do not fit; some los
 gradient a step, O(memory P) besides.
 """
 
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import equinox as eqx
 import jax
@@ -20,6 +20,10 @@ from pinnlab.optimizer.objective import AbstractObjective, AbstractOptimizer, In
 
 
 Picked = TypeVar("Picked")
+Memory = tuple[
+    optax.ScaleByLBFGSState, optax.EmptyState, optax.ScaleByZoomLinesearchState
+]
+
 
 class AdamState(eqx.Module):
     """The running means and the number of steps made."""
@@ -84,7 +88,7 @@ class LBFGSState(eqx.Module):
 
     value: Float[Array, ""]
     gradient: Float[Array, " P"]
-    inner: optax.OptState
+    inner: Memory
     fresh: Bool[Array, ""]
     stalled: Bool[Array, ""]
 
@@ -106,7 +110,9 @@ class LBFGS(AbstractOptimizer[LBFGSState]):
         self, objective: AbstractObjective, theta: Float[Array, " P"]
     ) -> LBFGSState:
         value, gradient = objective.value_and_grad(theta)
-        inner = optax.lbfgs(memory_size=self.memory).init(theta)
+        inner = cast(Memory, optax.lbfgs(memory_size=self.memory).init(theta))
+        # Weak types would compile the second step anew.
+        inner = jax.tree.map(lambda x: jnp.asarray(x, x.dtype), inner)
         yes, no = jnp.asarray(True), jnp.asarray(False)
         return LBFGSState(value, gradient, inner, yes, no)
 
@@ -122,20 +128,21 @@ class LBFGS(AbstractOptimizer[LBFGSState]):
             grad=state.gradient,
             value_fn=objective.loss,
         )
-        search = _search(inner)
+        memory = cast(Memory, inner)
+        search = memory[-1]
+        value, gradient = jnp.asarray(search.value), jnp.asarray(search.grad)
         new = theta + jnp.asarray(updates)
         # The sum is finite only if every entry is.
-        finite = jnp.isfinite(jnp.sum(new) + search.value + jnp.sum(search.grad))
-        accepted = finite & (search.value < state.value) & ~state.stalled
+        finite = jnp.isfinite(jnp.sum(new) + value + jnp.sum(gradient))
+        accepted = finite & (value < state.value) & ~state.stalled
         stalled = state.stalled | (~accepted & state.fresh)
+        empty = cast(Memory, lbfgs.init(theta))
         theta, after = _pick(
             accepted,
-            (new, LBFGSState(search.value, search.grad, inner, ~accepted, stalled)),
+            (new, LBFGSState(value, gradient, memory, ~accepted, stalled)),
             (
                 theta,
-                LBFGSState(
-                    state.value, state.gradient, lbfgs.init(theta), ~accepted, stalled
-                ),
+                LBFGSState(state.value, state.gradient, empty, ~accepted, stalled),
             ),
         )
         info = Info(
@@ -153,19 +160,12 @@ class LBFGS(AbstractOptimizer[LBFGSState]):
         self, objective: AbstractObjective, theta: Float[Array, " P"], state: LBFGSState
     ) -> LBFGSState:
         value, gradient = objective.value_and_grad(theta)
-        memory, *others = state.inner
+        memory, between, search = state.inner
         # The next difference of gradients must not contain the change of points.
-        shifted = memory.updates + (gradient - state.gradient)
-        search = _search(state.inner)._replace(value=value, grad=gradient)
-        inner = (memory._replace(updates=shifted), *others[:-1], search)
+        shifted = jnp.asarray(memory.updates) + (gradient - state.gradient)
+        search = search._replace(value=value, grad=gradient)
+        inner = (memory._replace(updates=shifted), between, search)
         return LBFGSState(value, gradient, inner, state.fresh, jnp.asarray(False))
-
-
-def _search(inner: optax.OptState) -> optax.ScaleByZoomLinesearchState:
-    """The line search is the last link of optax's chain."""
-    link = inner[-1]  # pyright: ignore[reportIndexIssue]
-    assert isinstance(link, optax.ScaleByZoomLinesearchState)
-    return link
 
 
 def _pick(which: Bool[Array, ""], a: Picked, b: Picked) -> Picked:

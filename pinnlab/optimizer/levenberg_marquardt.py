@@ -3,13 +3,17 @@
     p(lambda) = -(J'J + lambda I)^-1 J'r
     ratio = (L(theta) - L(theta + p)) / (L(theta) - 1/2 |r + J p|^2)
 
-(Levenberg 1944; Marquardt 1963; More 1978.) Of a geometric series of damping values
-around the last one all true losses are evaluated, for a spectral factorization of J
-makes each p cheap; the choice among them is `_choice`. Use it for up to about 1e3
-parameters, in float64: the residual falls to rounding where the network can.
+(Levenberg 1944; Marquardt 1963; More 1978). A spectral factorization of J makes p cheap
+for any lambda, so many are tried in a step with their true losses: a geometric series
+around the last damping, then a finer one inside the gap where the ratio falls below the
+target. The longest step that meets the target is taken, not the one with the lowest
+loss: greed leads into narrow valleys. Each p is bent along the valley by geodesic
+acceleration (Transtrum and Sethna 2012), with J+ = (J'J + lambda I)^-1 J':
 
-Cost of a step: one Jacobian, R P^2 for J'J, 9 P^3 for its eigenvectors, and `probes`
-losses; R P numbers of memory.
+    p <- p + a/2,   a = -J+ d2r(p, p),   d2r(p, p) = 2/h ((r(theta + h p) - r)/h - J p)
+
+Use it for up to about 1e3 parameters, in float64. Cost of a step: one Jacobian, R P^2
+for J'J, 9 P^3 for its eigenvectors, two residuals a trial; R P numbers of memory.
 """
 
 from collections.abc import Callable
@@ -22,53 +26,64 @@ from jaxtyping import Array, Bool, Float
 from pinnlab.optimizer.objective import AbstractObjective, AbstractOptimizer, Info
 
 
+DIFFERENCE = 0.1
+LONGEST_BEND = 1.5
+HOPELESS_DAMPING = 1e6
+
+
 class Spectrum(eqx.Module):
-    """J'J = V diag(values) V', and V'J'r."""
+    """J'J = V diag(values) V'."""
 
     values: Float[Array, " P"]
     vectors: Float[Array, "P P"]
-    gradient: Float[Array, " P"]
 
-    def steps(self, damping: Float[Array, " K"]) -> Float[Array, "K P"]:
-        """p for each damping value."""
-        return -(self.gradient / (self.values + damping[:, None])) @ self.vectors.T
+    def solve(
+        self, damping: Float[Array, " K"], gradients: Float[Array, "K P"]
+    ) -> Float[Array, "K P"]:
+        """(J'J + damping_k I)^-1 gradient_k for each k."""
+        shifted = self.values + damping[:, None]
+        return (gradients @ self.vectors / shifted) @ self.vectors.T
 
-    def predicted(self, damping: Float[Array, " K"]) -> Float[Array, " K"]:
-        """L - 1/2 |r + J p|^2 for each damping value, without cancellation."""
+    def predicted(
+        self, damping: Float[Array, " K"], gradient: Float[Array, " P"]
+    ) -> Float[Array, " K"]:
+        """L - 1/2 |r + J p|^2 for each damping, without cancellation."""
         shifted = self.values + damping[:, None]
         model = self.values + 2 * damping[:, None]
-        return 0.5 * jnp.sum((self.gradient / shifted) ** 2 * model, axis=1)
+        return 0.5 * jnp.sum((gradient @ self.vectors / shifted) ** 2 * model, axis=1)
 
 
-def eigen_spectrum(J: Float[Array, "R P"], r: Float[Array, " R"]) -> Spectrum:
+def eigen_spectrum(jacobian: Float[Array, "R P"]) -> Spectrum:
     """From J'J: fast; singular values below sqrt(eps) of the largest are noise."""
-    values, vectors = jnp.linalg.eigh(J.T @ J)
-    return Spectrum(jnp.maximum(values, 0), vectors, (r @ J) @ vectors)
+    values, vectors = jnp.linalg.eigh(jacobian.T @ jacobian)
+    return Spectrum(jnp.maximum(values, 0), vectors)
 
 
-def singular_spectrum(J: Float[Array, "R P"], r: Float[Array, " R"]) -> Spectrum:
-    """From J = Q T, T = U S V': accurate down to eps of the largest singular value."""
-    rows = jnp.concatenate([J, r[:, None]], axis=1)
-    # Enough rows for a square T; the last column becomes Q'r.
-    missing = max(0, rows.shape[1] - rows.shape[0])
-    triangle = jnp.linalg.qr(jnp.pad(rows, ((0, missing), (0, 0))), mode="r")
-    u, s, vt = jnp.linalg.svd(triangle[:-1, :-1])
-    return Spectrum(s**2, vt.T, s * (triangle[:-1, -1] @ u))
+def singular_spectrum(jacobian: Float[Array, "R P"]) -> Spectrum:
+    """From J = Q T and T = U S V': accurate down to eps of the largest; 2x the time."""
+    missing = max(0, jacobian.shape[1] - jacobian.shape[0])
+    triangle = jnp.linalg.qr(jnp.pad(jacobian, ((0, missing), (0, 0))), mode="r")
+    _, singular, right = jnp.linalg.svd(triangle)
+    return Spectrum(singular**2, right.T)
 
 
 class LevenbergMarquardtState(eqx.Module):
-    """The loss at the parameters and the damping; negative before the first step."""
+    """The damping relative to the largest eigenvalue of J'J."""
 
-    value: Float[Array, ""]
     damping: Float[Array, ""]
     stalled: Bool[Array, ""]
 
 
 class LevenbergMarquardt(AbstractOptimizer[LevenbergMarquardtState]):
-    """Levenberg-Marquardt, the damping relative to the largest eigenvalue of J'J.
+    """Levenberg-Marquardt; damping values are relative to J'J's largest eigenvalue.
 
-    - `probes`: damping values tried in a step, from `least` to `most` times the last.
-    - `floor`: the smallest damping.
+    **Arguments:**
+
+    - `spectrum`: factorizes J: `eigen_spectrum` or `singular_spectrum`.
+    - `coarse`, `fine`: how many damping values are tried in the first and second round.
+    - `reach`: the first round goes from 1/reach to reach times the last damping.
+    - `target`: the smallest ratio of the longest step.
+    - `first`: damping before the first step.
 
     !!! example
 
@@ -77,82 +92,160 @@ class LevenbergMarquardt(AbstractOptimizer[LevenbergMarquardtState]):
         theta, state, info = optimizer.step(objective, theta, state)
     """
 
-    spectrum: Callable[[Array, Array], Spectrum] = eqx.field(
+    spectrum: Callable[[Array], Spectrum] = eqx.field(
         static=True, default=eigen_spectrum
     )
-    probes: int = eqx.field(static=True, default=12)
-    least: float = 1e-3
-    most: float = 1e2
+    coarse: int = eqx.field(static=True, default=8)
+    fine: int = eqx.field(static=True, default=6)
+    reach: float = 100.0
+    target: float = 0.3
     first: float = 1e-2
-    target: float = 0.15
-    floor: float = 1e-20
-    fine: int = eqx.field(static=True, default=0)
-    geo: bool = eqx.field(static=True, default=False)
-    refine: int = eqx.field(static=True, default=0)
-    rule: str = eqx.field(static=True, default="aggressive")
 
-    def init(self, objective, theta):
+    def init(
+        self, objective: AbstractObjective, theta: Float[Array, " P"]
+    ) -> LevenbergMarquardtState:
         return LevenbergMarquardtState(
-            objective.loss(theta), -jnp.ones((), theta.dtype), jnp.asarray(False)
+            jnp.asarray(self.first, theta.dtype), jnp.asarray(False)
         )
 
-    def step(self, objective, theta, state):
-        J, r = objective.jacobian(theta), objective.residuals(theta)
-        sp = self.spectrum(J, r)
-        loss = 0.5 * r @ r
-        top = jnp.max(sp.values)
-        center = jnp.where(state.damping < 0, self.first, state.damping)
-        factors = jnp.geomspace(self.least, self.most, self.probes) if self.probes > 1 else jnp.ones(1)
-        lam = jnp.maximum(center * factors.astype(theta.dtype), self.floor)
-        ps = sp.steps(lam * top)
-        for _ in range(self.refine):
-            res = (r + ps @ J.T) @ J + (lam * top)[:, None] * ps
-            ps = ps - (res @ sp.vectors / (sp.values + (lam * top)[:, None])) @ sp.vectors.T
-        geo = self.geo
-        def trial(p_lam):
-            p, l = p_lam
-            if geo:
-                h = 0.1
-                curv = 2 / h * ((objective.residuals(theta + h * p) - r) / h - J @ p)
-                a = -((curv @ J) @ sp.vectors / (sp.values + l)) @ sp.vectors.T
-                ok = jnp.linalg.norm(a) < 0.75*2 * jnp.linalg.norm(p)
-                p = p + jnp.where(ok, 0.5 * a, 0)
-            return p, objective.loss(theta + p)
-        def evaluate(lam, ps):
-            ps, values = jax.lax.map(trial, (ps, lam*top))
-            values = jnp.where(jnp.isfinite(values), values, jnp.inf)
-            return ps, values, (loss - values) / sp.predicted(lam * top)
-        ps, values, ratio = evaluate(lam, ps)
-        if self.fine:
-            mono = jax.lax.cummin(jnp.clip(ratio, -1, 1)[::-1])[::-1]
-            k = jnp.argmax(mono >= self.target)
-            k = jnp.where(jnp.any(mono >= self.target), k, lam.size - 1)
-            up = lam[k]; down = jnp.where(k > 0, lam[k - 1], lam[0] / 10)
-            e = jnp.linspace(0, 1, self.fine + 2)[1:-1]
-            lam2 = jnp.maximum(up**e * down**(1-e), self.floor)
-            ps2, v2, r2 = evaluate(lam2, sp.steps(lam2 * top))
-            o = jnp.argsort(jnp.concatenate([lam, lam2]))
-            lam, ps, values, ratio = (jnp.concatenate([a, b])[o] for a, b in ((lam, lam2), (ps, ps2), (values, v2), (ratio, r2)))
-        if self.rule == "classic":
-            i = 0
-            ok = ratio[0] > 0
-            new = jnp.where(ratio[0] > 0.75, lam[0] / 3, jnp.where(ratio[0] < 0.25, lam[0] * 3, lam[0]))
-            accepted = ok
-        else:
-            best = jnp.argmin(values)
-            if self.rule == "aggressive":
-                mono = jax.lax.cummin(jnp.clip(ratio, -1, 1)[::-1])[::-1]
-                good = mono >= self.target
-                i = jnp.where(jnp.any(good), jnp.argmax(good), best)
-            else:
-                i = best
-            accepted = values[i] < loss
-            new = jnp.where(accepted, lam[i], center * self.most)
-        p = jnp.where(accepted, ps[i], 0)
-        out = jnp.where(accepted, values[i], loss)
-        stalled = ~accepted & (new > 1e8)
-        info = Info(out, jnp.linalg.norm(sp.gradient), jnp.where(accepted, 1.0, 0), lam[i], jnp.asarray(self.probes + 1), accepted, stalled)
-        return theta + p, LevenbergMarquardtState(out, new, stalled), info
+    def step(
+        self,
+        objective: AbstractObjective,
+        theta: Float[Array, " P"],
+        state: LevenbergMarquardtState,
+    ) -> tuple[Float[Array, " P"], LevenbergMarquardtState, Info]:
+        local = _linearize(objective, theta, self.spectrum)
+        series = jnp.geomspace(1 / self.reach, self.reach, self.coarse)
+        trials = local.trials(state.damping * jnp.asarray(series, theta.dtype))
+        between = _between(trials.damping, trials.good(self.target), self.fine)
+        trials = trials.merged(local.trials(between))
+        best = trials.choice(self.target)
+        accepted = trials.loss[best] < local.loss
+        loss = jnp.where(accepted, trials.loss[best], local.loss)
+        damping = jnp.where(accepted, trials.damping[best], state.damping * self.reach)
+        rounding = 100 * jnp.finfo(theta.dtype).eps * local.loss
+        hopeless = (trials.predicted[-1] <= rounding) | (damping > HOPELESS_DAMPING)
+        stalled = ~accepted & hopeless
+        info = Info(
+            loss,
+            jnp.linalg.norm(local.gradient),
+            jnp.where(accepted, jnp.ones_like(loss), 0),
+            trials.damping[best] * local.largest,
+            jnp.asarray(2 * (self.coarse + self.fine) + 1, jnp.int32),
+            accepted,
+            stalled,
+        )
+        theta = theta + jnp.where(accepted, trials.step[best], 0)
+        return theta, LevenbergMarquardtState(damping, stalled), info
 
-    def refresh(self, objective, theta, state):
-        return LevenbergMarquardtState(objective.loss(theta), state.damping, jnp.asarray(False))
+    def refresh(
+        self,
+        objective: AbstractObjective,
+        theta: Float[Array, " P"],
+        state: LevenbergMarquardtState,
+    ) -> LevenbergMarquardtState:
+        # Value and Jacobian are computed anew in every step; the damping is kept, but
+        # not one that a stall drove up.
+        damping = jnp.where(state.stalled, self.first, state.damping)
+        return LevenbergMarquardtState(damping, jnp.asarray(False))
+
+
+class Trials(eqx.Module):
+    """Steps tried, in the order of increasing damping."""
+
+    damping: Float[Array, " K"]
+    step: Float[Array, "K P"]
+    loss: Float[Array, " K"]
+    predicted: Float[Array, " K"]
+    ratio: Float[Array, " K"]
+
+    def merged(self, others: "Trials") -> "Trials":
+        """Both, in order."""
+        order = jnp.argsort(jnp.concatenate([self.damping, others.damping]))
+        return jax.tree.map(lambda a, b: jnp.concatenate([a, b])[order], self, others)
+
+    def good(self, target: float | Float[Array, ""]) -> Bool[Array, " K"]:
+        """Whether the ratio of this step and of every shorter one meets the target."""
+        lowest = jax.lax.cummin(self.ratio, reverse=True)
+        return lowest >= target
+
+    def choice(self, target: float | Float[Array, ""]) -> Array:
+        """The longest good step; where none is good, the one with the lowest loss."""
+        good = self.good(target)
+        return jnp.where(jnp.any(good), jnp.argmax(good), jnp.argmin(self.loss))
+
+
+class _Local(eqx.Module):
+    """The objective around the parameters."""
+
+    objective: AbstractObjective
+    theta: Float[Array, " P"]
+    residuals: Float[Array, " R"]
+    loss: Float[Array, ""]
+    gradient: Float[Array, " P"]
+    jacobian: Float[Array, "R P"]
+    spectrum: Spectrum
+    largest: Float[Array, ""]
+
+    def trials(self, relative: Float[Array, " K"]) -> Trials:
+        """The steps for relative damping values, and what they bring."""
+        floor = 1e-4 * jnp.finfo(self.theta.dtype).eps
+        relative = jnp.maximum(relative, floor)
+        damping = relative * self.largest
+        every = jnp.broadcast_to(self.gradient, (damping.size, self.theta.size))
+        step = self._bent(-self.spectrum.solve(damping, every), damping)
+        loss = jax.lax.map(lambda p: self.objective.loss(self.theta + p), step)
+        loss = jnp.where(jnp.isfinite(loss), loss, jnp.inf)
+        predicted = self.spectrum.predicted(damping, self.gradient)
+        ratio = (self.loss - loss) / jnp.where(predicted > 0, predicted, 1)
+        ratio = jnp.where(jnp.isnan(ratio), -jnp.inf, ratio)
+        return Trials(relative, step, loss, predicted, ratio)
+
+    def _bent(
+        self, step: Float[Array, "K P"], damping: Float[Array, " K"]
+    ) -> Float[Array, "K P"]:
+        """The steps with geodesic acceleration, where that is short enough."""
+        h = DIFFERENCE
+        ahead = jax.lax.map(
+            lambda p: self.objective.residuals(self.theta + h * p), step
+        )
+        slope = step @ self.jacobian.T
+        second = 2 / h * ((ahead - self.residuals) / h - slope)
+        bend = -self.spectrum.solve(damping, second @ self.jacobian)
+        limit = LONGEST_BEND * jnp.linalg.norm(step, axis=1)
+        short = jnp.linalg.norm(bend, axis=1) <= limit
+        return step + jnp.where(short[:, None], bend / 2, 0)
+
+
+def _linearize(
+    objective: AbstractObjective,
+    theta: Float[Array, " P"],
+    spectrum: Callable[[Array], Spectrum],
+) -> _Local:
+    jacobian, residuals = objective.jacobian(theta), objective.residuals(theta)
+    factors = spectrum(jacobian)
+    largest = jnp.max(factors.values)
+    return _Local(
+        objective,
+        theta,
+        residuals,
+        0.5 * residuals @ residuals,
+        residuals @ jacobian,
+        jacobian,
+        factors,
+        # J = 0 leaves nothing to do, but must not divide 0 by 0.
+        jnp.where(largest > 0, largest, 1),
+    )
+
+
+def _between(
+    damping: Float[Array, " K"],
+    good: Bool[Array, " K"],
+    count: int,
+) -> Float[Array, " count"]:
+    """A geometric series between the last good damping and the next smaller one."""
+    first = jnp.where(jnp.any(good), jnp.argmax(good), damping.size - 1)
+    gap = damping[1] / damping[0]
+    smaller = jnp.where(first > 0, damping[first - 1], damping[0] / gap)
+    fractions = jnp.linspace(0, 1, count + 2)[1:-1].astype(damping.dtype)
+    return smaller * (damping[first] / smaller) ** fractions

@@ -71,14 +71,15 @@ def line_search(
     value: Float[Array, ""],
     gradient: Float[Array, " P"],
     *,
+    first_step: Float[Array, ""],
     enabled: Bool[Array, ""],
-    first_step = 1.0
 ) -> Found:
-    """Search along `direction` from `x`, trying the step 1 first.
+    """Search along `direction` from `x`.
 
     **Arguments:**
 
     - `value`, `gradient`: of the function at `x`.
+    - `first_step`: the first trial.
     - `enabled`: where false, the search fails at once and evaluates nothing.
 
     **Returns:** the accepted point; failing the second condition within
@@ -102,9 +103,17 @@ def line_search(
         )
         return _advance(search, start, trial, g)
 
-    no, far, one = jnp.asarray(False), jnp.full_like(value, jnp.inf), jnp.ones_like(value)
+    no, far = jnp.asarray(False), jnp.full_like(value, jnp.inf)
     first = _Search(
-        start, gradient, start, no, one * first_step, far, far, jnp.asarray(0, jnp.int32), no
+        low=start,
+        gradient=gradient,
+        high=start,
+        bracketed=no,
+        trial=first_step,
+        width=far,
+        before=far,
+        evaluations=jnp.asarray(0, jnp.int32),
+        done=no,
     )
     end = jax.lax.while_loop(more, body, first)
     return Found(
@@ -143,7 +152,7 @@ def _advance(
         bracketed=bracketed,
         trial=jnp.where(bracketed, inside, outside),
         width=jnp.where(bracketed, width, jnp.inf),
-        before=jnp.where(search.bracketed, search.width, jnp.inf),
+        before=search.width,
         evaluations=search.evaluations + 1,
         done=done,
     )

@@ -43,7 +43,7 @@ class Info(eqx.Module):
     - `step_size`: the factor along the search direction or the learning rate; 1 for
       Levenberg-Marquardt; 0 where the step was rejected.
     - `damping`: Levenberg-Marquardt's lambda, 0 elsewhere.
-    - `evaluations`: losses evaluated, with or without a gradient.
+    - `evaluations`: losses or residuals evaluated, with or without a gradient.
     - `accepted`: whether the parameters changed.
     - `stalled`: no further step can lower this loss; `refresh` clears it.
     """

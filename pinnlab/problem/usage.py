@@ -4,36 +4,49 @@ from collections.abc import Iterator, Mapping
 
 from pinnlab.equation.tokens import names_in
 from pinnlab.errors import ProblemError
+from pinnlab.problem.tables import Table, subtable
 
 
-def check_usage(table: Mapping[str, object]) -> None:
+def check_usage(table: Table) -> None:
     """Raises `ProblemError` for a parameter or definition that no text mentions.
 
     A callable may use anything; then nothing can be said.
     """
+    if has_functions(table):
+        return
     sections = ("coordinates", "definitions", "parameters", "equations", "conditions")
     used: set[str] = set()
     for section in (*sections, "exact", "outputs"):
-        for text in _texts(table.get(section, {})):
-            if text is None:
-                return
-            used |= names_in(text)
+        for name, value in subtable(table, section).items():
+            for text in _texts(value):
+                # A parameter that only its own text mentions is not used.
+                used |= names_in(text) - {name}
     for section in ("parameters", "definitions"):
-        names = table.get(section, {})
-        assert isinstance(names, Mapping)
-        for name in names:
+        for name in subtable(table, section):
             if name not in used:
                 raise ProblemError(
                     f"'{name}' is not used anywhere", key=f"{section}.{name}"
                 )
 
 
-def _texts(value: object) -> Iterator[str | None]:
-    """Every text in a table; None for a callable."""
+def has_functions(table: Table) -> bool:
+    """Whether an equation or a condition is given as a Python function."""
+    stack: list[object] = [table.get("equations"), table.get("conditions")]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, Mapping):
+            stack.extend(value.values())
+        elif isinstance(value, list | tuple):
+            stack.extend(value)
+        elif callable(value):
+            return True
+    return False
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Every text in a value, but not the word behind `enforce`."""
     if isinstance(value, str):
         yield value
-    elif callable(value):
-        yield None
     elif isinstance(value, Mapping):
         for key, inner in value.items():
             if key != "enforce":
