@@ -4,10 +4,10 @@
 
 Two cases: Burgers (tanh 3 x 20, 2540 points; u, u_t, u_x, u_xx) and 2-D Navier-Stokes
 (tanh 4 x 64, 4096 points; u, v, p with first derivatives, and u_xx, u_yy, v_xx, v_yy).
-The hand-written propagation of the same channels is plain `jax.numpy` for a whole batch,
-with tanh'' from 1 - tanh^2 (cheaper than ours, and wrong in float32 at saturated units).
-It is written in both layouts, points by units and units by points; the faster one counts.
-All variants take turns in one run; the table has medians.
+The hand-written propagation of the same channels is plain `jax.numpy` for a whole
+batch, with tanh'' from 1 - tanh^2 (cheaper than ours, and wrong in float32 at saturated
+units). It is written in both layouts, points by units and units by points; the faster
+one counts. All variants take turns in one run; the table has medians.
 """
 
 import argparse

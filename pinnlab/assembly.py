@@ -52,9 +52,7 @@ def least_squares(
     """The training objective and the first parameter vector."""
     dtype = jnp.dtype(settings.precision)
     trainable, fixed = eqx.partition(network, eqx.is_inexact_array)
-    theta, unravel = ravel_pytree(
-        jax.tree.map(lambda a: a.astype(dtype), trainable)
-    )
+    theta, unravel = ravel_pytree(jax.tree.map(lambda a: a.astype(dtype), trainable))
     parameters = {k: v.astype(dtype) for k, v in parameters_of(system).items()}
     blocks = [_block(system, settings, system.equations, network, seed, dtype)]
     for term in system.penalties:
@@ -93,5 +91,7 @@ def _block(
         jnp.asarray(scale, dtype),
         jnp.full(len(terms), weight, dtype),
     )
-    model = Model(network, {k: v.astype(dtype) for k, v in parameters_of(system).items()})
+    model = Model(
+        network, {k: v.astype(dtype) for k, v in parameters_of(system).items()}
+    )
     return block.moved(model, jnp.asarray(points, dtype))

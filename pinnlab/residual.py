@@ -90,7 +90,9 @@ class Fields:
 
     def __getattr__(self, name: str) -> Callable[[Float[Array, " dim"]], Array]:
         if name.startswith("_") or name not in self._system.fields:
-            raise AttributeError(f"no field '{name}' ({', '.join(self._system.fields)})")
+            raise AttributeError(
+                f"no field '{name}' ({', '.join(self._system.fields)})"
+            )
         return self[name]
 
     def __call__(self, point: Float[Array, " dim"]) -> Array:
@@ -222,7 +224,7 @@ class LeastSquares(AbstractObjective):
                 (block.points, block.known),
             )
 
-            def add(total, piece, block=block):  # noqa: ANN001, ANN202
+            def add(total, piece, block=block):
                 part = jax.value_and_grad(lambda t: self._partial_loss(block, t, piece))
                 return jax.tree.map(jnp.add, total, part(theta)), None
 

@@ -100,7 +100,7 @@ def membership(problem: Problem, place: Place) -> Callable[[np.ndarray], np.ndar
         values = dict(zip(names, point, strict=True))
         return jnp.asarray(evaluate((condition,), Surroundings(values, parameters))[0])
 
-    return lambda points: np.asarray(jax.vmap(one)(points), bool)
+    return lambda points: np.asarray(jax.vmap(one)(jnp.asarray(points)), bool)
 
 
 def uniform(

@@ -46,7 +46,9 @@ def field_scales(
         rest = _equation_values(system, make(zero, key))
         answer = np.sqrt(np.mean((both - rest) ** 2, axis=0))
         ratios = [
-            float(r / a) for r, a in zip(at_rest, answer, strict=True) if a > 0 and r > 0
+            float(r / a)
+            for r, a in zip(at_rest, answer, strict=True)
+            if a > 0 and r > 0
         ]
         size = max([*ratios, data[i]]) if ratios or data[i] else 1.0
         found.append(size if np.isfinite(size) and size > 0 else 1.0)

@@ -96,7 +96,7 @@ def read_settings(table: Mapping[str, object], file: str = "") -> Settings:
     return _read(Settings, table, "solver", file)
 
 
-def _read(kind: type, table: Mapping[str, object], path: str, file: str):  # noqa: ANN202
+def _read(kind: type, table: Mapping[str, object], path: str, file: str):
     names = {f.name: f for f in dataclasses.fields(kind)}
     values: dict[str, object] = {}
     for key, value in table.items():
@@ -125,10 +125,10 @@ def _checked(where: str, value: object, kind: type, file: str) -> object:
         message = f"unknown value {value!r} (one of: {', '.join(CHOICES[where])})"
         raise ProblemError(message, file=file, key=where)
     least = LEAST.get(where, 0)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        if not least <= value < 1e12:
-            message = f"expected at least {least}, found {value!r}"
-            raise ProblemError(message, file=file, key=where)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and not least <= value < 1e12:
+        message = f"expected at least {least}, found {value!r}"
+        raise ProblemError(message, file=file, key=where)
     return value
 
 

@@ -95,8 +95,7 @@ class Solution:
         points = np.stack([a.ravel() for a in arrays], axis=1)
         values = self.values(points)
         shaped = {
-            f.name: values[f.name].reshape(arrays[0].shape)
-            for f in self.problem.fields
+            f.name: values[f.name].reshape(arrays[0].shape) for f in self.problem.fields
         }
         return next(iter(shaped.values())) if len(shaped) == 1 else shaped
 

@@ -124,7 +124,12 @@ def solve(
         outcome = _best(problem, settings, job)
         result = _verified(outcome, job, checked.warnings)
         return Solution(
-            outcome.system, outcome.settings, seed, outcome.scales, outcome.model, result
+            outcome.system,
+            outcome.settings,
+            seed,
+            outcome.scales,
+            outcome.model,
+            result,
         )
 
 
@@ -138,7 +143,9 @@ def _best(problem: Problem, settings: Settings, job: Job) -> Outcome:
             if settings.strategy == "linear" or _suffices(first, job):
                 return first
         elif settings.strategy == "linear":
-            message = "the problem is not linear in its fields (or has over 3 coordinates)"
+            message = (
+                "the problem is not linear in its fields (or has over 3 coordinates)"
+            )
             raise ProblemError(message, file=problem.name, key="solver.strategy")
     spent = first.record.train_seconds if first else 0.0
     second = _trained(problem, settings, job, max(job.budget - spent, 1.0))
@@ -165,10 +172,7 @@ def _score(outcome: Outcome) -> float:
 def _merged(a: Record, b: Record) -> Record:
     rows = [
         *a.rows,
-        *(
-            dataclasses.replace(r, elapsed=r.elapsed + a.train_seconds)
-            for r in b.rows
-        ),
+        *(dataclasses.replace(r, elapsed=r.elapsed + a.train_seconds) for r in b.rows),
     ]
     return Record(
         rows,
@@ -200,9 +204,7 @@ def _linear(system: System, settings: Settings, job: Job) -> Outcome:
     )
 
 
-def _trained(
-    problem: Problem, settings: Settings, job: Job, seconds: float
-) -> Outcome:
+def _trained(problem: Problem, settings: Settings, job: Job, seconds: float) -> Outcome:
     system = build_system(problem, settings.enforce)
     chosen = plan(system, settings, job.target)
     full = chosen.settings
@@ -345,4 +347,3 @@ def _attributes(problem: Problem, stop: Stop) -> dict[str, str | int | float]:
         "python_version": platform.python_version(),
         "device": jax.devices()[0].device_kind,
     }
-

@@ -63,9 +63,7 @@ def _optimizer(name: str) -> AbstractOptimizer:
     }[name]()
 
 
-def _complete(
-    settings: Settings, system: System, dim: int, target: float
-) -> Settings:
+def _complete(settings: Settings, system: System, dim: int, target: float) -> Settings:
     optimizer = settings.optimizer
     if optimizer == "auto":
         optimizer = "levenberg_marquardt" if dim == 1 else "ssbroyden"

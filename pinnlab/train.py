@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -112,11 +113,11 @@ class Programs(eqx.Module):
     advance: Callable
     look: Callable
 
-    def start(self, objective: LeastSquares, theta: Array):  # noqa: ANN201
+    def start(self, objective: LeastSquares, theta: Array):
         """The optimizer's first state."""
         return self.init(Known(*self.value_and_grad(objective, theta)), theta)
 
-    def refresh(self, objective: LeastSquares, theta: Array, state):  # noqa: ANN001, ANN201
+    def refresh(self, objective: LeastSquares, theta: Array, state):
         """The optimizer's state after the points have changed."""
         known = Known(*self.value_and_grad(objective, theta))
         return self.resume(known, theta, state)
@@ -150,10 +151,10 @@ def compile_stage(
     def value_and_grad(objective: LeastSquares, theta: Array) -> tuple:
         return objective.value_and_grad(theta)
 
-    def init(known: Known, theta: Array):  # noqa: ANN202
+    def init(known: Known, theta: Array):
         return optimizer.init(known, theta)
 
-    def resume(known: Known, theta: Array, state):  # noqa: ANN001, ANN202
+    def resume(known: Known, theta: Array, state):
         return optimizer.refresh(known, theta, state)
 
     def advance(objective: LeastSquares, carry: tuple, count: Array) -> tuple:
@@ -175,9 +176,10 @@ def compile_stage(
     )
 
 
-def _compiled(function: Callable, *arguments, donate: bool = False) -> Callable:  # noqa: ANN002
+def _compiled(function: Callable, *arguments, donate: bool = False) -> Callable:
     donated = "all-except-first" if donate else "none"
-    return eqx.filter_jit(function, donate=donated).lower(*arguments).compile()
+    jitted: Any = eqx.filter_jit(function, donate=donated)
+    return jitted.lower(*arguments).compile()
 
 
 def train(

@@ -65,9 +65,7 @@ def value(expression: Expression, t_value=0.3, x_value=0.4):
 )  # fmt: skip
 def test_derivatives_of_functions_agree_with_automatic_ones(name):
     inner = 0.3 + x * x / 2
-    here = lambda v: evaluate(
-        (call(name, inner),), Surroundings({"x": v}, {})
-    )[0]
+    here = lambda v: evaluate((call(name, inner),), Surroundings({"x": v}, {}))[0]
     ours = evaluate(
         (differentiate(call(name, inner), "x"),),
         Surroundings({"x": jnp.asarray(0.7)}, {}),
@@ -84,7 +82,7 @@ def test_derivatives_of_functions_agree_with_automatic_ones(name):
 def test_derivatives_of_operators_agree_with_automatic_ones(expression):
     def here(v):
         return jnp.asarray(
-            evaluate((expression,), Surroundings({"x": v, "t": 0.9}, {}))[0]
+            evaluate((expression,), Surroundings({"x": v, "t": jnp.asarray(0.9)}, {}))[0]
         )
 
     around = Surroundings({"x": jnp.asarray(0.6), "t": jnp.asarray(0.9)}, {})
@@ -123,9 +121,7 @@ def test_a_trace_is_differentiated_along_the_face_only():
 def test_integrals_over_a_coordinate_and_with_a_bound_variable():
     over_x = Integral(u, "x", Number(0.0), Number(1.0))
     assert np.isclose(value(over_x), np.exp(-0.3) * (1 - np.cos(2)) / 2, rtol=1e-13)
-    memory = Integral(
-        call("exp", -(t - s)) * At(u, (("t", s),)), "s", Number(0.0), t
-    )
+    memory = Integral(call("exp", -(t - s)) * At(u, (("t", s),)), "s", Number(0.0), t)
     assert np.isclose(value(memory), 0.3 * np.exp(-0.3) * np.sin(0.8), rtol=1e-13)
 
 
@@ -159,9 +155,7 @@ def test_complex_parts_agree_with_complex_arithmetic():
     expression = j * h * h / (1 + h) + call("conj", h) * call("exp", h) - h**3
     real, imaginary = split(expression, names)
     z = 0.3 + 0.8j
-    at = lambda place, wanted: [  # noqa: E731
-        z.real if f == "h_real" else z.imag for f, _ in wanted
-    ]
+    at = lambda place, wanted: [z.real if f == "h_real" else z.imag for f, _ in wanted]
     around = Surroundings({"x": jnp.asarray(0.0)}, {}, at)
     ours = evaluate((expand(real, ("x",)), expand(imaginary, ("x",))), around)
     expected = 1j * z * z / (1 + z) + np.conj(z) * np.exp(z) - z**3

@@ -113,13 +113,13 @@ def test_first_values_neither_vanish_nor_explode_with_depth(name):
         depth=6, activation=name,
     )  # fmt: skip
     points = jax.random.uniform(jax.random.key(0), (64, 2), minval=0.0, maxval=2.0)
-    size = float(jnp.sqrt(jnp.mean(jax.vmap(net)(points) ** 2)))
+    size = float(jnp.sqrt(jnp.mean(jax.jit(jax.vmap(net))(points) ** 2)))
     assert 0.1 < size < 3
 
 
 def test_the_plain_call_has_a_hessian_and_forward_derivatives():
     net, point = network(), jnp.asarray([0.3, 0.2])
-    hessian = jax.hessian(net)(point)
+    hessian = jax.jit(jax.hessian(net))(point)
     wanted = ((2, 0), (1, 1), (0, 2))
     found = jets(net, point, wanted)
     indices = ((0, 0), (0, 1), (1, 1))

@@ -90,7 +90,9 @@ def test_what_a_text_means(text, expected):
 def test_conditions_and_equations():
     assert parse_condition("x < 0.5 and not y > 1 or t == 0", SCOPE) == apply(
         "or",
-        apply("and", apply("<", x, Number(0.5)), apply("not", apply(">", y, Number(1)))),
+        apply(
+            "and", apply("<", x, Number(0.5)), apply("not", apply(">", y, Number(1)))
+        ),
         apply("==", t, Number(0)),
     )
     assert parse_equation("u = x", SCOPE) == (u, x)
@@ -122,7 +124,7 @@ def test_conditions_and_equations():
         ("at(u)", 0, "needs a place"),
         ("at(u, z = 0)", 6, "expected a coordinate"),
         ("u.__class__", 1, "unexpected character"),
-        ("__import__('os')", 11, "expected a value"),
+        ("__import__('os')", 0, "unknown function"),
         ("__import__(u)", 0, "unknown function"),
         ("x ∂ y", 2, "unexpected character"),
     ],
@@ -215,5 +217,5 @@ def test_any_text_is_parsed_or_refused(text):
 def test_print_back_reads_like_the_paper():
     left, right = parse_equation("dt(u) + u*dx(u) = nu*dxx(u)", SCOPE)
     assert pretty(left) == "u_t + u u_x"
-    assert pretty(right) == "ν u_xx"
+    assert pretty(right) == "\N{GREEK SMALL LETTER NU} u_xx"
     assert pretty(parse("x^2 + 2*pi")) == "x² + 2 π"

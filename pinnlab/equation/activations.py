@@ -1,18 +1,19 @@
 """Activation functions and all their derivatives, in closed form and stable.
 
-`tower(name, z, order)` gives s, s', ..., s^(order) at once, for the propagation of jets.
-Its backward rule is a `custom_vjp` that uses the next entry of the tower: differentiating
-the closed forms instead would lose the digits they were written to keep (in float32,
-1 - tanh(z)^2 is 0 at z = 10), and cost more.
+`tower(name, z, order)` gives s, s', ..., s^(order) at once, for the propagation of
+jets. Its backward rule is a `custom_vjp` that uses the next entry of the tower:
+differentiating the closed forms instead would lose the digits they were written to keep
+(in float32, 1 - tanh(z)^2 is 0 at z = 10), and cost more.
 
-`activation(name)` is the plain function for code that calls a network. Its derivative is
-a `custom_jvp` made of the same closed forms, so that any nesting of `grad`, `hessian` and
-`jvp` is stable. A `custom_vjp` never sits inside a plain call: `jvp` cannot pass it.
+`activation(name)` is the plain function for code that calls a network. Its derivative
+is a `custom_jvp` made of the same closed forms, so that any nesting of `grad`, `hessian`
+and `jvp` is stable. A `custom_vjp` never sits inside a plain call: `jvp` cannot pass it.
 """
 
 import math
 from collections.abc import Callable
 from functools import lru_cache, partial
+from typing import cast
 
 import jax
 import jax.numpy as jnp
@@ -23,11 +24,15 @@ from jaxtyping import Array, Float
 NAMES = ("tanh", "sin", "gelu", "swish")
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(0, 2))
 def tower(
     name: str, z: Float[Array, " width"], order: int
 ) -> tuple[Float[Array, " width"], ...]:
     """s(z), s'(z), ..., s^(order)(z). Only reverse mode passes through it."""
+    return cast(tuple[Array, ...], _tower(name, z, order))
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0, 2))
+def _tower(name: str, z: Array, order: int) -> tuple[Array, ...]:
     return closed_forms(name, z, order)
 
 
@@ -44,7 +49,7 @@ def _tower_backward(name: str, order: int, entries: tuple, cotangents: tuple) ->
     return (total,)
 
 
-tower.defvjp(_tower_forward, _tower_backward)
+_tower.defvjp(_tower_forward, _tower_backward)
 
 
 @lru_cache

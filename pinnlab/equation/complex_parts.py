@@ -86,9 +86,7 @@ def _square(p: Pair) -> Expression:
     return power(p[0], Number(2)) + power(p[1], Number(2))
 
 
-def _apply(
-    function: str, p: tuple[Pair, ...], written: tuple[Expression, ...]
-) -> Pair:
+def _apply(function: str, p: tuple[Pair, ...], written: tuple[Expression, ...]) -> Pair:
     match function:
         case "+" | "-":
             return call(function, p[0][0], p[1][0]), call(function, p[0][1], p[1][1])

@@ -36,10 +36,7 @@ GREEK = {
 }  # fmt: skip
 SUPERSCRIPTS = str.maketrans(
     "0123456789-",
-    "".join(
-        chr(c)
-        for c in (0x2070, 0xB9, 0xB2, 0xB3, *range(0x2074, 0x207A), 0x207B)
-    ),
+    "".join(chr(c) for c in (0x2070, 0xB9, 0xB2, 0xB3, *range(0x2074, 0x207A), 0x207B)),
 )
 DOT, INTEGRAL, PARTIAL = chr(0xB7), chr(0x222B), chr(0x2202)
 SYMBOLS = {"<=": chr(0x2264), ">=": chr(0x2265), "!=": chr(0x2260)}
@@ -131,15 +128,17 @@ def _human(node: Expression, least: int) -> str:
 def _shown(node: Expression) -> tuple[str, int]:
     match node:
         case Coordinate(name) | Parameter(name) | Field(name):
-            return GREEK.get(name, name), ATOM
+            return _word(name), ATOM
         case Derivative(Derivative(operand, first), then):
             return _shown(Derivative(operand, first + then))
         case Derivative(Field(name), names):
-            return f"{GREEK.get(name, name)}_{_subscript(names)}", ATOM
+            return f"{_word(name)}_{_subscript(names)}", ATOM
         case Derivative(operand, names):
-            below = "".join(f"{PARTIAL}{n}" for n in names)
-            power = "" if len(names) == 1 else str(len(names)).translate(SUPERSCRIPTS)
-            return f"{PARTIAL}{power}/{below}({_human(operand, 0)})", ATOM
+            counts = {name: names.count(name) for name in names}
+            below = "".join(
+                f"{PARTIAL}{_word(n)}{_raised(c)}" for n, c in counts.items()
+            )
+            return f"{PARTIAL}{_raised(len(names))}/{below}({_human(operand, 0)})", ATOM
         case NormalDerivative(operand):
             return f"{PARTIAL}({_human(operand, 0)})/{PARTIAL}n", ATOM
         case At(body, where):
@@ -157,8 +156,19 @@ def _shown(node: Expression) -> tuple[str, int]:
             return _plain(node)
 
 
+def _word(name: str) -> str:
+    """A name in Greek where it is spelled so: nu, omega0, sigma_x."""
+    letters = name.rstrip("0123456789").split("_")[0]
+    return GREEK.get(letters, letters) + name[len(letters) :]
+
+
+def _raised(power: int) -> str:
+    return "" if power == 1 else str(power).translate(SUPERSCRIPTS)
+
+
 def _subscript(names: tuple[str, ...]) -> str:
-    return "".join(names) if all(len(n) == 1 for n in names) else ",".join(names)
+    words = [_word(name) for name in names]
+    return "".join(words) if all(len(w) == 1 for w in words) else ",".join(words)
 
 
 def _shown_operator(

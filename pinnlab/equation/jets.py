@@ -105,7 +105,7 @@ def linear(
 
     Under `vmap` each channel is its own matrix product, points by units: on a CPU the
     gradient of a loss takes 0.6 of the time that it takes with the channels stacked
-    in one product, and 0.85 of the time with units by points (experiments/jets_cost.py).
+    in one product, and 0.85 of the time of `weight @ value`.
     """
     found: Channels = {}
     for orders, value in channels.items():
@@ -113,8 +113,7 @@ def linear(
             found[orders] = None
         else:
             product = value @ weight.T
-            is_value = bias is not None and not any(orders)
-            found[orders] = product + bias if is_value else product
+            found[orders] = product if bias is None or any(orders) else product + bias
     return found
 
 

@@ -274,4 +274,3 @@ def _kind_message(function: str) -> str:
 
 def _shown(token: Token) -> str:
     return "the end of the text" if token.kind == "end" else f"'{token.text}'"
-

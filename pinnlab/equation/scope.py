@@ -129,9 +129,7 @@ def signed(value: float) -> Expression:
     return Apply("neg", (number,)) if value < 0 else number
 
 
-def derivative_letters(
-    word: str, coordinates: Iterable[str]
-) -> tuple[str, ...] | None:
+def derivative_letters(word: str, coordinates: Iterable[str]) -> tuple[str, ...] | None:
     """The coordinates that `dxt` differentiates by; None if it is not a derivative."""
     letters = tuple(word[1:])
     if not word.startswith("d") or not letters or word in RESERVED:

@@ -1,8 +1,8 @@
 """Functions with a singular point, with finite derivatives there.
 
-A derivative that is infinite or undefined at the point is taken to be 0: in a residual it
-always meets a factor 0 (sqrt(u)^2, x^1.5 at 0), and 0 * inf would make the whole gradient
-NaN. Values are never changed.
+A derivative that is infinite or undefined at the point is taken to be 0: in a residual
+it always meets a factor 0 (sqrt(u)^2, x^1.5 at 0), and 0 * inf would make the whole
+gradient NaN. Values are never changed.
 """
 
 import jax

@@ -102,7 +102,7 @@ def _values(
     with jax.enable_x64(True):
         arrays = {k: jnp.asarray(np.broadcast_to(v, shape)) for k, v in columns.items()}
         parameters = {k: jnp.asarray(v) for k, v in system.problem.parameters.items()}
-        one = lambda values: [  # noqa: E731
+        one = lambda values: [
             jnp.asarray(v, float)
             for v in evaluate(expressions, Surroundings(values, parameters))
         ]

@@ -1,7 +1,8 @@
-"""The search for the features: which frequencies, how many, chosen by held-out residual.
+"""The search for the features: which frequencies and how many.
 
-No derivative of a problem-dependent constant is needed: least-squares solves are cheap,
-so boxes of frequencies are tried, the best are refitted and grown.
+Least-squares solves are cheap, so boxes of frequencies are tried and the held-out
+residual decides: the box is widened along the coordinate that helps most, then refitted
+and grown.
 """
 
 import time
@@ -118,9 +119,7 @@ class Search:
         box[list(self.periodic)] = 2 * START
         score = self.attempt("search", box, self.size(box), ROWS_SEARCH).worst
         while not self._enough(goal):
-            moves = [
-                m for m in _doublings(box) if self.size(m) <= self.capacity
-            ]
+            moves = [m for m in _doublings(box) if self.size(m) <= self.capacity]
             if not moves:
                 return
             scored: list[tuple[float, int]] = []

@@ -101,8 +101,7 @@ def solve_features(
     # The triangle of [A | b] holds all that least squares needs, at half the cost.
     both = np.column_stack([matrix, vector])
     if both.shape[0] > both.shape[1]:
-        (both,) = scipy.linalg.qr(both, mode="r", overwrite_a=True, check_finite=False)
-        both = both[: both.shape[1]]
+        both = np.linalg.qr(both, mode="r")
     found, _, rank, _ = scipy.linalg.lstsq(
         both[:, :-1],
         both[:, -1],

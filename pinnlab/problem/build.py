@@ -2,7 +2,7 @@
 
 import tomli_w
 
-from pinnlab.errors import located
+from pinnlab.errors import ProblemError, located
 from pinnlab.problem.declarations import read_declarations
 from pinnlab.problem.problem import Problem
 from pinnlab.problem.statements import (
@@ -54,7 +54,14 @@ def make_problem(
             reference=dict(subtable(table, "reference")),
             title=string(table, "title"),
             name=name,
-            source="" if has_functions(table) else tomli_w.dumps(dict(table)),
+            source="" if has_functions(table) else _source(table),
         )
         check_usage(table)
         return problem
+
+
+def _source(table: Table) -> str:
+    try:
+        return tomli_w.dumps(dict(table))
+    except TypeError as error:
+        raise ProblemError(f"a value that a TOML file cannot hold: {error}") from None

@@ -29,6 +29,10 @@ class Declarations:
         """The names of the complex fields."""
         return frozenset(f.name for f in self.fields if f.complex)
 
+    def axis(self, name: str) -> Axis:
+        """The coordinate of this name."""
+        return next(a for a in self.axes if a.name == name)
+
     @property
     def data_scope(self) -> Scope:
         """The scope without fields and what is made of them."""

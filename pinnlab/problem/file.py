@@ -4,12 +4,13 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
-from pinnlab.errors import ProblemError
+from pinnlab.errors import ProblemError, nearest, quoted
 from pinnlab.problem.build import make_problem
 from pinnlab.problem.problem import Problem
 
 
 MAX_BYTES = 1_000_000
+MAX_DOTS = 1000
 
 
 def load_problem(
@@ -26,11 +27,17 @@ def load_problem(
     """
     path = Path(path)
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise ProblemError(f"more than {MAX_BYTES} bytes", file=path.name)
-        data = path.read_bytes()
-    except OSError as error:
-        raise ProblemError(f"cannot be read: {error.strerror}", file=str(path)) from None
+        # A pipe or a device could be endless, or wait for ever.
+        if path.exists() and not path.is_file():
+            what = "a folder" if path.is_dir() else "no regular file"
+            raise ProblemError(f"cannot be read: it is {what}", file=str(path))
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        if isinstance(error, ProblemError):
+            raise
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ProblemError(f"cannot be read: {reason}", file=str(path)) from None
     return _loads(data, path.stem, path.name, overrides or {})
 
 
@@ -46,6 +53,7 @@ def _loads(
 ) -> Problem:
     if len(data) > MAX_BYTES:
         raise ProblemError(f"more than {MAX_BYTES} bytes", file=file)
+    _check_dots(data, file)
     try:
         text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8")
         table = tomllib.loads(text.replace("\r\n", "\n"))
@@ -57,6 +65,8 @@ def _loads(
     except RecursionError:
         message = "not valid TOML: nested too deeply"
         raise ProblemError(message, file=file) from None
+    except MemoryError:
+        raise ProblemError("not valid TOML: too large", file=file) from None
     except ValueError as error:
         # Python refuses integers of more than 4300 digits while tomllib reads them.
         raise ProblemError(f"not valid TOML: {error}", file=file) from None
@@ -65,12 +75,32 @@ def _loads(
     return make_problem(table, name, file)
 
 
-def _override(table: dict, key: str, value: object, file: str) -> None:
+def _check_dots(data: bytes, file: str) -> None:
+    """Refuses a.a.a...: tomllib needs the square of a key's length in time."""
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        if line.count(b".") > MAX_DOTS:
+            message = f"line {number} has more than {MAX_DOTS} dots"
+            raise ProblemError(message, file=file)
+
+
+def _override(table: dict[str, object], key: str, value: object, file: str) -> None:
+    """Put a value under a dotted key; a parameter must be there already."""
     *path, last = key.split(".")
+    if not all((*path, last)):
+        raise ProblemError(f"{quoted(key)} is no key such as parameters.nu", file=file)
     for part in path:
-        table = table.setdefault(part, {})
-        if not isinstance(table, dict):
+        inner = table.setdefault(part, {})
+        if not isinstance(inner, dict):
             raise ProblemError(f"'{part}' is not a table", file=file, key=key)
+        table = inner
+    if path == ["parameters"] and last not in table:
+        names = ", ".join(table)
+        raise ProblemError(
+            f"there is no parameter {quoted(last)} (parameters: {names})",
+            file=file,
+            key=key,
+            hint=nearest(last, table),
+        )
     table[last] = value
 
 

@@ -20,9 +20,9 @@ def reading_order(table: Mapping[str, object], key: str) -> tuple[str, ...]:
     try:
         return tuple(TopologicalSorter(needs).static_order())
     except CycleError as error:
-        cycle: list[str] = error.args[1]
+        cycle: list[str] = error.args[1][::-1]
         first, text = cycle[0], table[cycle[0]]
-        shown = " <- ".join(cycle if len(cycle) < 8 else (*cycle[:6], "...", first))
+        shown = " -> ".join(cycle if len(cycle) < 8 else (*cycle[:6], "...", first))
         raise ProblemError(
             f"the definition is circular: {shown}",
             key=f"{key}.{first}",

@@ -1,58 +1,59 @@
 """Places of conditions: "t = 0", "x = 1 and y < 0.5", "boundary", "x = 0, y = 0"."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 from pinnlab.equation.expression import Apply, Expression
+from pinnlab.equation.format import format_expression
 from pinnlab.equation.parser import parse_condition
-from pinnlab.equation.scope import Scope
 from pinnlab.equation.tokens import Token, tokenize
 from pinnlab.errors import ProblemError, nearest
 from pinnlab.problem.constants import constant
-from pinnlab.problem.problem import Axis, Place
+from pinnlab.problem.declarations import Declarations
+from pinnlab.problem.problem import Place
 
 
 EVERYWHERE = "the domain"
 SNAP = 1e-12
 
 
-@dataclass(frozen=True)
-class Surroundings:
-    """What place texts may refer to."""
-
-    axes: tuple[Axis, ...]
-    scope: Scope
-    values: Mapping[str, float]
-
-
-def parse_places(text: str, around: Surroundings) -> tuple[Place, ...]:
+def parse_places(text: str, declared: Declarations) -> tuple[Place, ...]:
     """The places that one text means: "boundary" is every face in space.
 
     Raises `ProblemError` for a place outside the domain.
     """
-    if text.strip() == "boundary":
-        return tuple(
-            Place(f"{a.name} = {_short(v)}", ((a.name, v),), None)
-            for a in around.axes
-            if a.name != "t"
-            for v in (a.lower, a.upper)
-        )
     fixed: dict[str, float] = {}
     restrictions: list[Expression] = []
+    everywhere = False
     for start, end, equal in _clauses(text):
-        if equal is None:
-            restrictions.append(_restriction(text, start, end, around))
+        if text[start:end].strip() == "boundary":
+            everywhere = True
+        elif equal is None:
+            restrictions.append(_restriction(text, start, end, declared))
         else:
-            name, value = _fixed(text, start, end, equal, around)
+            name, value = _fixed(text, start, end, equal, declared)
             if name in fixed:
                 raise ProblemError(f"'{name}' is fixed twice", text=text, column=start)
             fixed[name] = value
-    where = None
-    for restriction in restrictions:
-        where = (
-            restriction if where is None else Apply("and", (where, restriction))
-        )
-    return (Place(text.strip(), tuple(fixed.items()), where),)
+    where = restrictions[0] if restrictions else None
+    for restriction in restrictions[1:]:
+        where = Apply("and", (where, restriction)) if where else restriction
+    if not everywhere:
+        return (Place(text.strip(), tuple(fixed.items()), where),)
+    if fixed:
+        raise ProblemError("'boundary' fixes a coordinate already", text=text, column=0)
+    return _boundary(where, declared)
+
+
+def _boundary(where: Expression | None, declared: Declarations) -> tuple[Place, ...]:
+    """The faces in space; a periodic coordinate has none."""
+    restriction = "" if where is None else f" and {format_expression(where)}"
+    found = tuple(
+        Place(f"{a.name} = {_short(value)}{restriction}", ((a.name, value),), where)
+        for a in declared.axes
+        if a.name != "t" and a.name not in declared.periodic
+        for value in (a.lower, a.upper)
+    )
+    if not found:
+        raise ProblemError("there is no boundary: no coordinate in space has faces")
+    return found
 
 
 def _clauses(text: str) -> list[tuple[int, int, Token | None]]:
@@ -60,10 +61,6 @@ def _clauses(text: str) -> list[tuple[int, int, Token | None]]:
     tokens = tokenize(text)
     if len(tokens) == 1:
         raise ProblemError("the place is empty", text=text, column=0)
-    if any(t.is_symbol("or") for t in tokens) and not any(
-        t.is_symbol("=") for t in tokens
-    ):
-        return [(0, len(text), None)]
     found: list[tuple[int, int, Token | None]] = []
     depth, start, equal = 0, 0, None
     for token in tokens:
@@ -72,6 +69,16 @@ def _clauses(text: str) -> list[tuple[int, int, Token | None]]:
         if depth == 0 and ends:
             found.append((start, token.column, equal))
             start, equal = token.column + len(token.text), None
+        elif depth == 0 and token.is_symbol("or"):
+            if not any(t.is_symbol("=") for t in tokens):
+                return [(0, len(text), None)]
+            raise ProblemError(
+                "'or' between parts of a place", text=text, column=token.column,
+                hint='write a list, on = ["x = 0", "x = 1"], or parentheses: (a or b)',
+            )  # fmt: skip
+        elif depth == 0 and token.is_symbol("=="):
+            message = "'==' in a place: write = to fix a coordinate"
+            raise ProblemError(message, text=text, column=token.column)
         elif depth == 0 and token.is_symbol("="):
             if equal is not None:
                 message = "one '=' in each part: join parts with 'and'"
@@ -81,11 +88,11 @@ def _clauses(text: str) -> list[tuple[int, int, Token | None]]:
 
 
 def _fixed(
-    text: str, start: int, end: int, equal: Token, around: Surroundings
+    text: str, start: int, end: int, equal: Token, declared: Declarations
 ) -> tuple[str, float]:
     name = text[start : equal.column].strip()
-    axis = next((a for a in around.axes if a.name == name), None)
-    known = tuple(a.name for a in around.axes)
+    axis = next((a for a in declared.axes if a.name == name), None)
+    known = tuple(a.name for a in declared.axes)
     if axis is None:
         raise ProblemError(
             f"'{name}' is no coordinate (coordinates: {', '.join(known)})",
@@ -95,9 +102,9 @@ def _fixed(
         )
     # Blanks in front keep the columns of errors right.
     written = " " * (equal.column + 1) + text[equal.column + 1 : end]
-    scope = around.scope.between(name)
+    scope = declared.data_scope.between(name)
     try:
-        value = constant(written, scope, around.values)
+        value = constant(written, scope, declared.parameters)
     except ProblemError as error:
         error.text = text
         raise
@@ -116,21 +123,16 @@ def _fixed(
     return name, value
 
 
-def _restriction(text: str, start: int, end: int, around: Surroundings) -> Expression:
+def _restriction(text: str, start: int, end: int, declared: Declarations) -> Expression:
     written = " " * start + text[start:end]
-    scope = Scope(
-        axes=around.scope.axes,
-        parameters=around.scope.parameters,
-        definitions={},
-    )
     try:
-        return parse_condition(written, scope)
+        return parse_condition(written, declared.data_scope)
     except ProblemError as error:
         error.text = text
         if error.hint is None and error.message.startswith("unknown name"):
-            error.hint = "a place is 'boundary', 'x = 0', 'x = 0 and y < 0.5' or 't = 0'"
             hint = nearest(text.strip(), ("boundary",))
-            error.hint = hint or error.hint
+            example = "a place is 'boundary', 't = 0', 'x = 0 and y < 0.5' and so on"
+            error.hint = hint or example
         raise
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from pinnlab.equation.expression import Expression
 
@@ -13,6 +14,14 @@ class Axis:
     name: str
     lower: float
     upper: float
+
+
+class HasAxes(Protocol):
+    """Anything with coordinates."""
+
+    def axis(self, name: str) -> Axis:
+        """The coordinate of this name."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -52,7 +61,7 @@ class Place:
     fixed: tuple[tuple[str, float], ...]
     where: Expression | None
 
-    def face(self, problem: "Problem") -> tuple[str, bool] | None:
+    def face(self, problem: HasAxes) -> tuple[str, bool] | None:
         """The coordinate and whether it is its end, if the place is on one face."""
         if len(self.fixed) != 1:
             return None

@@ -49,9 +49,10 @@ def read_exact(table: Table, declared: Declarations) -> dict[str, Expression]:
     for name, value in table.items():
         with located(key=f"exact.{name}"):
             if name not in declared.scope.fields:
+                names = tuple(declared.scope.fields)
                 raise ProblemError(
-                    f"'{name}' is no field (fields: {', '.join(declared.scope.fields)})",
-                    hint=nearest(name, declared.scope.fields),
+                    f"'{name}' is no field (fields: {', '.join(names)})",
+                    hint=nearest(name, names),
                 )
             found[name], imaginary = _expression(value, declared)
             if _fields(found[name]):
@@ -177,8 +178,8 @@ def _check_faces(places: tuple[Place, ...], declared: Declarations) -> None:
         if names == ["t"]:
             message = "dn(...) is a derivative in space: write dt(...) in time"
             raise ProblemError(message)
-        face = declared.face(place)
-        if face is None or face in declared.periodic:
+        face = place.face(declared)
+        if face is None or face[0] in declared.periodic:
             raise ProblemError(
                 f"dn(...) needs a face; '{place.text}' has no outward normal"
             )

@@ -17,10 +17,9 @@ def check_usage(table: Table) -> None:
     sections = ("coordinates", "definitions", "parameters", "equations", "conditions")
     used: set[str] = set()
     for section in (*sections, "exact", "outputs"):
-        for name, value in subtable(table, section).items():
+        for value in subtable(table, section).values():
             for text in _texts(value):
-                # A parameter that only its own text mentions is not used.
-                used |= names_in(text) - {name}
+                used |= names_in(text)
     for section in ("parameters", "definitions"):
         for name in subtable(table, section):
             if name not in used:

@@ -130,9 +130,7 @@ def _drop_second_projection(
         projected: int | None = None
         for axis in sorted({c.axis for c in found.values() if c.field == field}):
             here = {
-                i: c
-                for i, c in found.items()
-                if (c.field, c.axis) == (field, axis)
+                i: c for i, c in found.items() if (c.field, c.axis) == (field, axis)
             }
             if not needs_projection(tuple(here.values())):
                 continue

@@ -84,9 +84,7 @@ def check(problem: Problem, target: float = 1e-3) -> Preflight:
         channels = _channels(system)
         work = full.points * full.network.width * full.network.depth * channels * 6
         return Preflight(
-            equations=tuple(
-                (e.name, _readable(e)) for e in problem.equations
-            ),
+            equations=tuple((e.name, _readable(e)) for e in problem.equations),
             conditions=tuple(
                 _condition_note(system, t, full.condition_points)
                 for t in system.conditions
@@ -100,7 +98,7 @@ def check(problem: Problem, target: float = 1e-3) -> Preflight:
         )
 
 
-def _readable(equation) -> str:  # noqa: ANN001
+def _readable(equation) -> str:
     if equation.function is not None:
         return f"{equation.text} (a Python function)"
     return f"{pretty(equation.left)} = {pretty(equation.right)}"
@@ -108,9 +106,9 @@ def _readable(equation) -> str:  # noqa: ANN001
 
 def _parameter_count(system: System, width: int, depth: int) -> int:
     inputs, outputs = len(system.coordinates), len(system.fields)
-    return (inputs + 1) * width + (depth - 1) * (width + 1) * width + (
-        width + 1
-    ) * outputs
+    return (
+        (inputs + 1) * width + (depth - 1) * (width + 1) * width + (width + 1) * outputs
+    )
 
 
 def _channels(system: System) -> int:

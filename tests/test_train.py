@@ -1,0 +1,171 @@
+"""The training loop: compiled once, points redrawn, rollback, limits."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from pinnlab.assembly import least_squares, network_of
+from pinnlab.optimizer import Adam, LevenbergMarquardt, SSBroyden
+from pinnlab.points import look
+from pinnlab.problem.file import loads_problem
+from pinnlab.residual import LeastSquares, pieces
+from pinnlab.sampling import by_residual
+from pinnlab.settings import read_settings
+from pinnlab.strategy import plan
+from pinnlab.system.system import build_system
+from pinnlab.train import Limits, Stage, Stop, train
+
+
+HEAT = """
+coordinates = { t = [0, 1], x = [0, 1] }
+fields = ["u"]
+[equations]
+heat = "dt(u) = dxx(u)/4 + u^2"
+[conditions]
+initial = { on = "t = 0", equation = "u = sin(pi*x)" }
+left = { on = "x = 0", equation = "u = 0" }
+right = { on = "x = 1", equation = "dx(u) = -u" }
+"""
+
+
+def setup(points=64, width=6, text=HEAT):
+    problem = loads_problem(
+        text,
+        overrides={
+            "solver.points": points,
+            "solver.condition_points": 16,
+            "solver.network": {"width": width, "depth": 2},
+        },
+    )
+    settings = read_settings(problem.solver)
+    system = build_system(problem)
+    full = plan(system, settings, 1e-3).settings
+    network = network_of(system, full, (1.0,), jax.random.key(0))
+    return least_squares(system, full, network, 0)
+
+
+def run(objective, theta, stage, seconds=60.0, **options):
+    limits = Limits(seconds, options.pop("heldout", 0.0), options.pop("error", 0.0))
+    observe = options.pop("observe", lambda row: None)
+    return train(
+        objective,
+        theta,
+        (stage,),
+        limits,
+        key=jax.random.key(1),
+        observe=observe,
+        **options,
+    )
+
+
+@pytest.mark.parametrize("optimizer", [SSBroyden(), LevenbergMarquardt(), Adam()])
+def test_a_stage_lowers_the_residual(optimizer):
+    objective, theta = setup()
+    before = float(objective.loss(theta))
+    trained = run(objective, theta, Stage("s", optimizer, 20, 10, True, 4))
+    assert trained.stop is Stop.ITERATIONS
+    assert trained.record.iterations == 20
+    after = float(objective.loss(jnp.asarray(trained.theta)))
+    assert after < 0.8 * before
+
+
+def test_a_step_is_traced_once_however_often_points_are_redrawn():
+    objective, theta = setup()
+    traces = []
+
+    class Counting(SSBroyden):
+        def step(self, objective, theta, state):
+            traces.append(1)
+            return SSBroyden.step(self, objective, theta, state)
+
+    trained = run(objective, theta, Stage("s", Counting(), 30, 5, True, 4))
+    assert trained.record.iterations == 30
+    # `while_loop` traces its body for the first step and for the others.
+    assert len(traces) <= 4
+
+
+def test_gradient_is_the_jacobians_product_and_pieces_do_not_matter():
+    objective, theta = setup(points=2048)
+    value, gradient = objective.value_and_grad(theta)
+    residuals, jacobian = objective.residuals(theta), objective.jacobian(theta)
+    np.testing.assert_allclose(value, 0.5 * residuals @ residuals, rtol=1e-13)
+    np.testing.assert_allclose(gradient, residuals @ jacobian, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        jax.grad(objective.loss)(theta), gradient, rtol=1e-9, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"), [(100, 1), (1024, 1), (4000, 4), (6000, 6), (2048, 2)]
+)
+def test_pieces_are_equal_and_fit(count, expected):
+    assert pieces(count) == expected
+
+
+def test_a_prime_number_of_points_is_one_piece():
+    assert pieces(100_003) == 1
+
+
+def test_a_look_keeps_shapes_and_moves_points_into_the_domain():
+    objective, theta = setup()
+    fresh, heldout = look(objective, theta, jax.random.key(0), 10)
+    assert heldout.shape == (2,)
+    for old, new in zip(objective.blocks, fresh.blocks, strict=True):
+        assert old.points.shape == new.points.shape
+        assert not np.array_equal(old.points, new.points)
+        assert np.all(new.points >= 0)
+        assert np.all(new.points <= 1)
+    assert np.all(fresh.blocks[1].points[:, 1] == 1.0)
+
+
+def test_adaptive_points_go_where_the_residual_is():
+    pool = jnp.linspace(0, 1, 1000)[:, None]
+    residual = jnp.exp(-((pool[:, 0] - 0.5) ** 2) / 0.001)
+    found = by_residual(jax.random.key(0), pool, residual, 200)
+    near = np.mean(np.abs(np.asarray(found)[:, 0] - 0.5) < 0.1)
+    assert near > 0.3
+    assert len(np.unique(found)) == 200
+
+
+class Poisoned(LeastSquares):
+    """Not finite wherever the first parameter is above its start."""
+
+    def value_and_grad(self, theta):
+        value, gradient = LeastSquares.value_and_grad(self, theta)
+        bad = jnp.abs(theta[0]) > 3
+        return jnp.where(bad, jnp.nan, value), jnp.where(bad, jnp.nan, gradient)
+
+
+def test_a_divergence_rolls_back_and_ends():
+    objective, theta = setup()
+    poisoned = Poisoned(
+        objective.blocks, objective.parameters, objective.unravel, objective.fixed
+    )
+    wild = Adam(learning_rate=5.0)
+    trained = run(poisoned, theta, Stage("adam", wild, 200, 10, True, 2))
+    assert trained.stop is Stop.DIVERGED
+    assert np.isfinite(trained.theta).all()
+    assert len(trained.record.events) == 4
+    assert "went back" in trained.record.events[0]
+
+
+def test_the_time_limit_is_kept():
+    objective, theta = setup()
+    stage = Stage("s", SSBroyden(), 0, 10, True, 4)
+    trained = run(objective, theta, stage, seconds=1.0)
+    assert trained.stop is Stop.BUDGET
+    assert 0.5 < trained.record.train_seconds
+
+
+def test_a_known_error_below_the_target_ends_training():
+    objective, theta = setup()
+    trained = run(
+        objective,
+        theta,
+        Stage("s", SSBroyden(), 100, 5, True, 4),
+        error=0.5,
+        error_of=lambda theta: 0.1 + 0.0 * theta[0],
+    )
+    assert trained.stop is Stop.TARGET
+    assert trained.record.iterations == 5
