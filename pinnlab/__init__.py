@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pinnlab.problem.file import dump_problem, load_problem, loads_problem
     from pinnlab.problem.problem import Problem
     from pinnlab.solution import Solution
-    from pinnlab.solve import solve
+    from pinnlab.solver import solve
 
 __version__ = "0.1.0"
 __all__ = [
@@ -41,7 +41,7 @@ _HOMES = {
     "load_problem": "pinnlab.problem.file",
     "loads_problem": "pinnlab.problem.file",
     "make_problem": "pinnlab.problem.build",
-    "solve": "pinnlab.solve",
+    "solve": "pinnlab.solver",
 }
 
 

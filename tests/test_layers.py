@@ -23,7 +23,7 @@ LAYERS = [
     {"verify", "atomic", "report_tables", "report"},
     {"hdf5"},
     {"solution"},
-    {"solve", "plotting"},
+    {"solver", "plotting"},
     {"cli"},
 ]
 LEVEL = {name: i for i, layer in enumerate(LAYERS) for name in layer}

@@ -112,7 +112,7 @@ def _solved(
     problem: "Problem", target: float, budget: float, seed: int, checked: "Preflight"
 ) -> "Solution":
     from pinnlab.cli.progress import TrainingProgress
-    from pinnlab.solve import solve as solved
+    from pinnlab.solver import solve as solved
 
     _keep_compiled_programs()
     with TrainingProgress() as progress:

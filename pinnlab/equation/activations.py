@@ -6,8 +6,9 @@ differentiating the closed forms instead would lose the digits they were written
 (in float32, 1 - tanh(z)^2 is 0 at z = 10), and cost more.
 
 `activation(name)` is the plain function for code that calls a network. Its derivative
-is a `custom_jvp` made of the same closed forms, so that any nesting of `grad`, `hessian`
-and `jvp` is stable. A `custom_vjp` never sits inside a plain call: `jvp` cannot pass it.
+is a `custom_jvp` made of the same closed forms, so that any nesting of `grad`,
+`hessian` and `jvp` is stable. A `custom_vjp` never sits inside a plain call: `jvp`
+cannot pass it.
 """
 
 import math

@@ -61,8 +61,8 @@ class Search:
         fields = len(self.system.fields)
         by_memory = int(4000 / fields)
         left = self.seconds - (time.perf_counter() - self.began)
-        # A solve with N unknowns costs about cost * N^3.
-        by_time = int((max(left, 0.1) / 3 / self.cost) ** (1 / 3) / fields)
+        # A solve with N unknowns takes about cost * N^2.6 seconds.
+        by_time = int((max(left, 0.1) / 1.5 / self.cost) ** (1 / 2.6) / fields)
         return max(40, min(by_memory, by_time))
 
     def size(self, box: np.ndarray) -> int:
@@ -84,7 +84,7 @@ class Search:
         # The largest solve tells best what a larger one will take.
         if count * fields >= self.largest:
             self.largest = count * fields
-            self.cost = spent / self.largest**3 * (2 / ratio)
+            self.cost = spent / self.largest**2.6 * (2 / ratio)
         self.tried += 1
         if self.best is None or solved.worst < self.best.solved.worst:
             self.best = Found(solved, box, self.tried)

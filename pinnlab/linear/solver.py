@@ -15,6 +15,7 @@ from pinnlab.system.terms import Term
 
 RCOND = 1e-13
 EQUATION_SHARE = 0.6
+SMALL = 1e-2
 
 
 @dataclass(frozen=True)
@@ -41,12 +42,13 @@ class Solved:
 class Sheet:
     """The forms of all terms at one set of points.
 
-    `inside` has the same forms at points of the whole domain: the size of a condition
+    `inside` has the same forms at `points` of the whole domain: the size of a condition
     such as u = 0 is the size of u there.
     """
 
     forms: tuple[LinearForm, ...]
     inside: tuple[LinearForm, ...]
+    points: np.ndarray
 
 
 def sheet(system: System, rows: int, seed: int, clustered: bool = True) -> Sheet:
@@ -65,7 +67,8 @@ def sheet(system: System, rows: int, seed: int, clustered: bool = True) -> Sheet
     ]
     everywhere = _points(system.problem, equations[0], 128, seed + 1, False)
     inside_forms = [linear_form(system, t, everywhere) for t in conditions]
-    return Sheet(tuple(forms), (*forms[: len(equations)], *inside_forms))
+    inside = (*forms[: len(equations)], *inside_forms)
+    return Sheet(tuple(forms), inside, everywhere)
 
 
 def _points(
@@ -115,11 +118,17 @@ def solve_features(
 def _heldout(
     system: System, features: Features, coefficients: np.ndarray, test: Sheet
 ) -> np.ndarray:
+    # A condition such as a mean of zero has no size of its own.
+    waves, _ = features.waves(test.points)
+    values = waves @ coefficients.reshape(len(system.fields), -1).T
+    least = SMALL * float(np.sqrt(np.mean(values**2, axis=0)).max())
     found = []
-    for form, inside in zip(test.forms, test.inside, strict=True):
+    for i, (form, inside) in enumerate(zip(test.forms, test.inside, strict=True)):
         rows, _ = features.matrix(form, system.fields)
         residual = rows @ coefficients + form.rest
         size = _largest(system, features, coefficients, inside)
+        if i >= len(system.equations):
+            size = max(size, least)
         found.append(float(np.sqrt(np.mean(residual**2))) / (size or 1.0))
     return np.array(found)
 

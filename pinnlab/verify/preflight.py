@@ -176,6 +176,9 @@ def _miss(system: System, term: Term, exact: dict[str, Expression]) -> float:
     if not len(values):
         return 0.0
     size = max(_largest_rms(values[:, 1:]), _largest_rms(around[:, 1:]))
+    if term.kind == "condition":
+        fields = static_values(system.problem, tuple(exact.values()), inside)
+        size = max(size, 1e-2 * _largest_rms(_finite(fields)))
     worst = float(np.sqrt(np.mean(values[:, 0] ** 2)))
     return worst / size if size > 0 else (math.inf if worst > 1e-9 else 0.0)
 

@@ -71,7 +71,9 @@ def _condition(system: System, model: Model, term: Term) -> ConditionCheck:
     # The size of a condition such as u = 0 is the size of u in the domain.
     inside = sample(system.problem, EVERYWHERE, 512, seed=3)
     _, around = term_sizes(system, model, term, inside)
-    scale = max(size, around) or 1.0
+    fields = Evaluator(system, field_expressions(system))(model, inside)
+    least = 1e-2 * float(np.sqrt(np.mean(fields**2, axis=0)).max())
+    scale = max(size, around, least) or 1.0
     return ConditionCheck(
         term.name, term.place.text, term.text, how, count, worst, worst / scale
     )
