@@ -125,8 +125,7 @@ def _checked(where: str, value: object, kind: type, file: str) -> object:
         message = f"unknown value {value!r} (one of: {', '.join(CHOICES[where])})"
         raise ProblemError(message, file=file, key=where)
     least = LEAST.get(where, 0)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if is_number and not least <= value < 1e12:
+    if isinstance(value, int | float) and not least <= value < 1e12:
         message = f"expected at least {least}, found {value!r}"
         raise ProblemError(message, file=file, key=where)
     return value

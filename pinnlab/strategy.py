@@ -3,6 +3,8 @@
 import dataclasses
 from dataclasses import dataclass
 
+from pinnlab.equation.expression import Expression
+from pinnlab.equation.structure import partials
 from pinnlab.optimizer import (
     LBFGS,
     AbstractOptimizer,
@@ -93,7 +95,9 @@ def _complete(settings: Settings, system: System, dim: int, target: float) -> Se
 def _network(
     given: NetworkSettings, system: System, dim: int, target: float
 ) -> NetworkSettings:
-    depth = given.depth or (2 if dim == 1 else 3)
+    # Measured on KdV: at equal time 4 x 20 has a third of the error of 3 x 20.
+    deep = 4 if highest_order(system) > 2 else 3
+    depth = given.depth or (2 if dim == 1 else deep)
     width = given.width or (20 if dim == 1 or target >= 5e-5 else 30)
     activation = given.activation
     if activation == "auto":
@@ -121,4 +125,17 @@ def linear_settings(settings: Settings, features: int) -> Settings:
         optimizer="least_squares",
         enforce="rows",
         network=network,
+    )
+
+
+def highest_order(system: System) -> int:
+    """The highest order of a derivative in one coordinate in the equations."""
+    return max(
+        (
+            max(p.orders)
+            for t in system.equations
+            if isinstance(t.residual, Expression)
+            for p in partials(t.residual)
+        ),
+        default=0,
     )

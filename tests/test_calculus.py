@@ -82,7 +82,9 @@ def test_derivatives_of_functions_agree_with_automatic_ones(name):
 def test_derivatives_of_operators_agree_with_automatic_ones(expression):
     def here(v):
         return jnp.asarray(
-            evaluate((expression,), Surroundings({"x": v, "t": jnp.asarray(0.9)}, {}))[0]
+            evaluate((expression,), Surroundings({"x": v, "t": jnp.asarray(0.9)}, {}))[
+                0
+            ]
         )
 
     around = Surroundings({"x": jnp.asarray(0.6), "t": jnp.asarray(0.9)}, {})
@@ -155,7 +157,10 @@ def test_complex_parts_agree_with_complex_arithmetic():
     expression = j * h * h / (1 + h) + call("conj", h) * call("exp", h) - h**3
     real, imaginary = split(expression, names)
     z = 0.3 + 0.8j
-    at = lambda place, wanted: [z.real if f == "h_real" else z.imag for f, _ in wanted]
+
+    def at(place, wanted):
+        return [jnp.asarray(z.real if f == "h_real" else z.imag) for f, _ in wanted]
+
     around = Surroundings({"x": jnp.asarray(0.0)}, {}, at)
     ours = evaluate((expand(real, ("x",)), expand(imaginary, ("x",))), around)
     expected = 1j * z * z / (1 + z) + np.conj(z) * np.exp(z) - z**3

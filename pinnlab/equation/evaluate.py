@@ -110,7 +110,7 @@ def _value(
             return surroundings.values[name]
         case Parameter(name):
             return surroundings.parameters[name]
-        case Apply("^", (base, Number(exponent))):
+        case Apply("^", (base, Number(int() | float() as exponent))):
             result = singular.power(_value(base, surroundings, memory), exponent)
         case Apply(function, arguments):
             result = OPERATIONS[function](

@@ -19,6 +19,8 @@ from pinnlab.system.system import System
 START = 2.0
 RESOLVED = 0.05
 GAIN = 1.3
+COARSE, FINE = 900, 1.5
+"""Boxes are doubled while that needs few features, then widened by less."""
 ROWS_SEARCH, ROWS_FINAL = 2, 4
 
 
@@ -119,7 +121,8 @@ class Search:
         box[list(self.periodic)] = 2 * START
         score = self.attempt("search", box, self.size(box), ROWS_SEARCH).worst
         while not self._enough(goal):
-            moves = [m for m in _doublings(box) if self.size(m) <= self.capacity]
+            factor = 2.0 if self.size(2 * box) < COARSE else FINE
+            moves = [m for m in _widened(box, factor) if self.size(m) <= self.capacity]
             if not moves:
                 return
             scored: list[tuple[float, int]] = []
@@ -140,7 +143,7 @@ class Search:
         before, box = self.best.solved.worst, self.best.box
         count = self.best.solved.features.count
         variants = [(box, int(1.6 * count)), (box * 1.4, 0)]
-        variants += [(wider, 0) for wider in _doublings(box)]
+        variants += [(wider, 0) for wider in _widened(box, 2.0)]
         for new, n in variants:
             if self._enough(goal):
                 return False
@@ -153,7 +156,8 @@ class Search:
         return self.best.solved.worst * GAIN < before
 
 
-def _doublings(box: np.ndarray) -> list[np.ndarray]:
-    """The box with each coordinate doubled, and with all (last)."""
-    moves = [np.where(np.arange(len(box)) == i, 2 * box, box) for i in range(len(box))]
-    return moves if len(box) == 1 else [*moves, 2 * box]
+def _widened(box: np.ndarray, factor: float) -> list[np.ndarray]:
+    """The box with each coordinate widened, and with all (last)."""
+    axes = np.arange(len(box))
+    moves = [np.where(axes == i, factor * box, box) for i in axes]
+    return moves if len(box) == 1 else [*moves, factor * box]

@@ -104,14 +104,16 @@ def solve_features(
     # The triangle of [A | b] holds all that least squares needs, at half the cost.
     both = np.column_stack([matrix, vector])
     if both.shape[0] > both.shape[1]:
-        both = np.linalg.qr(both, mode="r")
-    found, _, rank, _ = scipy.linalg.lstsq(
+        both = np.asarray(np.linalg.qr(both, mode="r"))
+    solution = scipy.linalg.lstsq(
         both[:, :-1],
         both[:, -1],
         cond=RCOND,
         lapack_driver="gelsy",
         check_finite=False,
     )
+    assert solution is not None
+    found, _, rank, _ = solution
     return Solved(features, found, _heldout(system, features, found, test), int(rank))
 
 
