@@ -31,8 +31,15 @@ def check_writable(path: str | Path) -> None:
     """Raise `ProblemError` where `path` could not be written. Leaves no trace."""
     path = Path(path)
     folder = path.parent
-    if path.is_dir():
+    try:
+        there, is_folder, is_file = path.exists(), path.is_dir(), path.is_file()
+    except OSError as error:
+        raise ProblemError(f"cannot write to this name: {error.strerror}") from error
+    if is_folder or not path.name:
         raise ProblemError(f"cannot write {path}: it is a folder")
+    if there and not is_file:
+        # A device or a pipe must not be replaced by a file.
+        raise ProblemError(f"cannot write {path}: it is not a regular file")
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
         raise ProblemError(f"cannot write {path}: {folder} {what}")

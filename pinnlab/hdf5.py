@@ -1,8 +1,9 @@
 """The result file: one HDF5 file per run that explains itself, written atomically."""
 
 import datetime
+import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -124,6 +125,7 @@ def _write(file: h5py.File, result: Result) -> None:
         file.attrs[name] = value
     _write_grid(file, result)
     model = file.create_group("model", track_order=True)
+    model.attrs["sha256"] = _digest(result.model)
     for name, array in result.model.items():
         model.create_dataset(name, data=array, track_order=True)
     history = file.create_group("history", track_order=True)
@@ -210,7 +212,12 @@ def _read(file: h5py.File) -> Result:
         if isinstance(node, h5py.Dataset):
             model[name] = np.asarray(node[()])
 
-    subgroup(file, "model").visititems(collect)
+    group = subgroup(file, "model")
+    group.visititems(collect)
+    if group.attrs.get("sha256", _digest(model)) != _digest(model):
+        raise ProblemError(
+            f"{file.filename}: damaged: the model's numbers have changed"
+        )
     columns = subgroup(file, "history")
     names_in = [str(k) for k in columns if k != "stage"]
     history = {k: np.asarray(dataset(columns, k)[()]) for k in names_in}
@@ -225,6 +232,16 @@ def _read(file: h5py.File) -> Result:
         report=read_report(subgroup(file, "report")),
         attributes=attributes,
     )
+
+
+def _digest(model: Mapping[str, np.ndarray]) -> str:
+    """A checksum of the model: a wrong number in it would go unnoticed."""
+    total = hashlib.sha256()
+    for name in sorted(model):
+        array = np.ascontiguousarray(model[name])
+        total.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        total.update(array.tobytes())
+    return total.hexdigest()
 
 
 def _restored(dataset: h5py.Dataset, names: list[str], cloud: bool) -> np.ndarray:

@@ -73,9 +73,21 @@ class Solution:
                 f"points must be [n, {len(self.system.coordinates)}] ({names}), "
                 f"found {list(points.shape)}"
             )
+        self._check_inside(points)
         found = self._evaluator(self.model, points)
         real = dict(zip(self._names, found.T, strict=True))
         return joined(self.problem, real)
+
+    def _check_inside(self, points: np.ndarray) -> None:
+        """Outside the domain a network says nothing that was ever checked."""
+        for axis, column in zip(self.problem.axes, points.T, strict=True):
+            slack = 1e-9 * (axis.upper - axis.lower)
+            bad = ~((column >= axis.lower - slack) & (column <= axis.upper + slack))
+            if bad.any():
+                raise ValueError(
+                    f"{axis.name} = {column[bad][0]:g} is outside the domain "
+                    f"[{axis.lower:g}, {axis.upper:g}]"
+                )
 
     def __call__(
         self, *args: np.ndarray | float, **coordinates: np.ndarray | float
@@ -124,6 +136,13 @@ class Solution:
                 f"{path}: the problem was built from Python functions, which a file "
                 "cannot hold; only the arrays can be read (pinnlab.hdf5.read_result)"
             )
+        try:
+            return cls._rebuilt(result, path)
+        except (KeyError, TypeError, tomllib.TOMLDecodeError) as error:
+            raise ProblemError(f"{path}: damaged: {error}") from error
+
+    @classmethod
+    def _rebuilt(cls, result: Result, path: str | Path) -> "Solution":
         name = str(result.attributes.get("problem_name", "problem"))
         problem = loads_problem(result.problem, name)
         settings = read_settings(tomllib.loads(result.solver), str(path))

@@ -34,7 +34,7 @@ from pinnlab.system.system import System, build_system
 from pinnlab.system.terms import EVERYWHERE, exact_solution
 from pinnlab.train import Limits, Observation, Record, Stop, train
 from pinnlab.verify.preflight import Preflight, check
-from pinnlab.verify.truth import gather, judge, report
+from pinnlab.verify.truth import Evidence, gather, judge, report
 
 
 DEFAULT_TARGET = 1e-3
@@ -118,11 +118,17 @@ def solve(
     checked = checked or check(problem, target)
     if checked.errors:
         raise ProblemError("\n".join(checked.errors), file=problem.name)
-    settings = read_settings(problem.solver, problem.name)
+    settings = read_settings(problem.solver, f"{problem.name}.toml")
     job = Job(target, budget, seed, _observer(progress, budget))
+    began = time.perf_counter()
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
         outcome = _best(problem, settings, job)
-        result = _verified(outcome, job, checked.warnings)
+        try:
+            evidence = _evidence(outcome)
+        except KeyboardInterrupt:
+            outcome = dataclasses.replace(outcome, stop=Stop.INTERRUPTED)
+            evidence = Evidence((), (), ())
+        result = _result(outcome, job, checked.warnings, evidence, began)
         return Solution(
             outcome.system,
             outcome.settings,
@@ -221,8 +227,9 @@ def _trained(problem: Problem, settings: Settings, job: Job, seconds: float) -> 
         observe=job.observe,
         error_of=_error_of_parameters(system, objective),
     )
-    if not np.isfinite(trained.heldout).all():
-        raise FloatingPointError("; ".join(trained.record.events) or "no finite loss")
+    lost = not np.isfinite(trained.heldout).all()
+    if lost and trained.stop is not Stop.INTERRUPTED:
+        raise FloatingPointError(next(iter(trained.record.events), "no finite loss"))
     model = trained.objective.model(jnp.asarray(trained.theta))
     wide = jax.tree.map(
         lambda a: a.astype(jnp.float64) if eqx.is_inexact_array(a) else a,
@@ -292,20 +299,31 @@ def _error_of_parameters(
     return lambda theta: error_of(objective.model(theta))
 
 
-def _verified(outcome: Outcome, job: Job, warnings: tuple[str, ...]) -> Result:
-    """The evidence, the verdict and everything for the file."""
-    began = time.perf_counter()
+def _evidence(outcome: Outcome) -> Evidence:
+    problem = outcome.system.problem
+    grid = grid_points(problem, grid_axes(problem))
+    return gather(outcome.system, outcome.model, outcome.points, grid)
+
+
+def _result(
+    outcome: Outcome,
+    job: Job,
+    warnings: tuple[str, ...],
+    evidence: Evidence,
+    began: float,
+) -> Result:
+    """The verdict and everything for the file. `began`: when all the work began."""
     system, record = outcome.system, outcome.record
     axes = grid_axes(system.problem)
     grid = grid_points(system.problem, axes)
-    evidence = gather(system, outcome.model, outcome.points, grid)
     judgment = judge(evidence, job.target, outcome.stop.value)
     variables = variables_on(system, outcome.model, axes, grid)
     arrays = eqx.filter(outcome.model.network, eqx.is_array)
+    spent = time.perf_counter() - began
     cost = Cost(
         record.compile_seconds,
         record.train_seconds,
-        time.perf_counter() - began,
+        max(0.0, spent - record.compile_seconds - record.train_seconds),
         record.iterations,
         sum(a.size for a in jax.tree.leaves(arrays)),
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,

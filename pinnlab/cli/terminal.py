@@ -1,6 +1,8 @@
 """What all commands share: consoles, exit statuses, errors as one clean message."""
 
+import errno
 import functools
+import json
 import sys
 import traceback
 from collections.abc import Callable
@@ -40,31 +42,40 @@ def friendly(command: Callable[P, None]) -> Callable[P, None]:
 
     @functools.wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
+        as_json = kwargs.get("as_json") is True
         try:
             command(*args, **kwargs)
         except ProblemError as error:
-            leave(Status.WRONG_INPUT, f"error: {error}")
+            leave(Status.WRONG_INPUT, f"error: {error}", as_json)
         except FloatingPointError as error:
-            leave(Status.FAILED, f"failed: {error}")
+            leave(Status.FAILED, f"failed: {error}", as_json)
         except KeyboardInterrupt:
-            leave(Status.INTERRUPTED, "interrupted; nothing was written")
+            leave(Status.INTERRUPTED, "interrupted; nothing was written", as_json)
         except BrokenPipeError:
             raise  # The reader went away, as in `| head`: click ends quietly.
         except OSError as error:
-            leave(Status.FAILED, f"failed: {error}")
+            # A name that no file can have is wrong input; a full disk is not.
+            wrong = error.errno == errno.ENAMETOOLONG
+            status = Status.WRONG_INPUT if wrong else Status.FAILED
+            leave(status, f"failed: {error}", as_json)
         except MemoryError as error:
-            leave(Status.FAILED, f"failed: out of memory {error}")
+            leave(Status.FAILED, f"failed: out of memory {error}", as_json)
         except (typer.Exit, typer.Abort):
             raise
         except Exception:
             # A defect of pinnlab; status 1 would say that a solution was judged.
-            leave(Status.FAILED, traceback.format_exc())
+            leave(Status.FAILED, traceback.format_exc(), as_json)
 
     return wrapped
 
 
-def leave(status: Status, message: str) -> None:
-    """End the command with a message on standard error."""
+def leave(status: Status, message: str, as_json: bool = False) -> None:
+    """End the command with a message on standard error.
+
+    With `as_json` standard output has one object too, so that a script can read it.
+    """
+    if as_json:
+        typer.echo(json.dumps({"verdict": "failed", "error": message.rstrip()}))
     sys.stdout.flush()
     typer.echo(message.rstrip(), err=True)
     raise typer.Exit(int(status))

@@ -34,7 +34,7 @@ Target = Annotated[float, typer.Option(help="The relative L2 error wanted.")]
 Budget = Annotated[
     str, typer.Option(help="Time for training: 90, 60s, 2m, 1h; the rest is extra.")
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Of everything random.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Of everything random.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
 Plot = Annotated[bool, typer.Option(help="Also draw NAME.png.")]
 
@@ -62,10 +62,10 @@ def solve(
     span = seconds(budget)
     loaded = load(problem, settings)
     path = output or Path(f"{Path(problem).stem}.h5")
+    check_writable(path)
     picture = path.with_suffix(".png")
     if picture == path:
         leave(Status.WRONG_INPUT, f"error: {path}: a result file is not a picture")
-    check_writable(path)
     if plot:
         check_writable(picture)
     checked = _preflight(loaded, target)

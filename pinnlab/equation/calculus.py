@@ -28,6 +28,7 @@ from pinnlab.equation.expression import (
 )
 
 
+MAX_OPERATIONS = 2_000
 CONSTANTS = {"pi": math.pi, "e": math.e}
 
 
@@ -126,6 +127,11 @@ def differentiate(node: Expression, coordinate: str) -> Expression:
 
     def derivative(node: Expression) -> Expression:
         if node not in done:
+            if len(done) > MAX_OPERATIONS:
+                raise ValueError(
+                    f"a derivative by {coordinate} of more than {MAX_OPERATIONS} "
+                    "operations: simplify what is differentiated"
+                )
             done[node] = _derivative(node, coordinate, derivative)
         return done[node]
 

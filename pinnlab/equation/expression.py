@@ -7,6 +7,7 @@ field is a `Partial`, a partial derivative of the field at a location.
 """
 
 import dataclasses
+import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar, dataclass_transform
@@ -50,14 +51,36 @@ class Expression:
         return negate(self)
 
 
-def _cached_hash(self: Any) -> int:
-    # Hashed bottom-up once: shared nodes would cost exponential time otherwise.
-    value = self.__dict__.get("_hash")
-    if value is None:
-        names = [f.name for f in dataclasses.fields(self)]
-        value = hash((type(self).__name__, *(getattr(self, n) for n in names)))
-        object.__setattr__(self, "_hash", value)
-    return value
+def _digest(self: Any) -> bytes:
+    """What the node is, in 16 bytes, computed bottom-up once.
+
+    Comparing trees that share nodes member by member would take exponential time.
+    """
+    known = self.__dict__.get("_digest")
+    if known is None:
+        total = hashlib.blake2b(type(self).__name__.encode(), digest_size=16)
+        for f in dataclasses.fields(self):
+            total.update(_bytes(getattr(self, f.name)))
+        known = total.digest()
+        object.__setattr__(self, "_digest", known)
+    return known
+
+
+def _bytes(value: object) -> bytes:
+    if isinstance(value, Expression):
+        return _digest(value)
+    if isinstance(value, tuple):
+        return b"(" + b",".join(_bytes(v) for v in value) + b")"
+    if isinstance(value, int | float | complex):
+        # 2, 2.0 and 2 + 0j are one number, and so are 0.0 and -0.0.
+        return repr(complex(value) + 0).encode()
+    return repr(value).encode()
+
+
+def _equal(self: Any, other: object) -> bool:
+    return self is other or (
+        isinstance(other, Expression) and _digest(self) == _digest(other)
+    )
 
 
 _Node = TypeVar("_Node", bound=type)
@@ -65,8 +88,9 @@ _Node = TypeVar("_Node", bound=type)
 
 @dataclass_transform(frozen_default=True)
 def _node(cls: _Node) -> _Node:
-    cls.__hash__ = _cached_hash  # pyright: ignore[reportAttributeAccessIssue]
-    return dataclass(frozen=True)(cls)
+    cls.__hash__ = lambda self: hash(_digest(self))  # pyright: ignore[reportAttributeAccessIssue]
+    cls.__eq__ = _equal  # pyright: ignore[reportAttributeAccessIssue]
+    return dataclass(frozen=True, eq=False)(cls)
 
 
 @_node
@@ -179,6 +203,8 @@ def add(a: Expression, b: Expression) -> Expression:
         return ZERO if b.arguments[0] == a else Apply("-", (a, b.arguments[0]))
     if isinstance(a, Apply) and a.function == "neg" and a.arguments[0] == b:
         return ZERO
+    if isinstance(b, Number) and not isinstance(b.value, complex) and b.value < 0:
+        return Apply("-", (a, Number(-b.value)))
     return Apply("+", (a, b))
 
 

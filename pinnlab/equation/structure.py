@@ -26,7 +26,7 @@ def partials(node: Expression) -> tuple[Partial, ...]:
 
 def uses_fields(node: Expression) -> bool:
     """Whether the expression depends on any field."""
-    return any(isinstance(n, Partial) for n in walk(node))
+    return degree(node) > 0
 
 
 def uses_coordinates(node: Expression) -> bool:
@@ -76,6 +76,15 @@ def _has_free_bound(node: Expression) -> bool:
 
 def degree(node: Expression) -> int:
     """0 without fields, 1 where the fields enter affinely, 2 otherwise."""
+    # Kept on the node: trees share nodes, and this is asked of every one of them.
+    known = node.__dict__.get("_degree")
+    if known is None:
+        known = _degree(node)
+        object.__setattr__(node, "_degree", known)
+    return known
+
+
+def _degree(node: Expression) -> int:
     match node:
         case Partial():
             return 1

@@ -60,6 +60,13 @@ def parameter_values(table: Mapping[str, object]) -> dict[str, float]:
 def check_constants(node: Expression, values: Mapping[str, float]) -> None:
     """Raises `ProblemError` where a constant part has no finite value: 10^(10^10)."""
     constants = {n for n in walk(node) if _is_constant(n)}
+    for part in walk(node):
+        if isinstance(part, Apply) and part.function == "/":
+            below = part.arguments[1]
+            if below in constants and evaluate(below, values, None) == 0:
+                raise ProblemError(
+                    f"division by zero: {format_expression(below)[:60]} is 0"
+                )
     inner = {c for n in constants for c in children(n)}
     for part in constants - inner:
         value = evaluate(part, values, None)

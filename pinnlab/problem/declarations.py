@@ -108,11 +108,18 @@ def _axes(table: Table, parameters: dict[str, float]) -> tuple[Axis, ...]:
                 raise ProblemError(
                     f"the lower bound {lower:g} is not below the upper {upper:g}"
                 )
+            if not 1e-290 < upper - lower < 1e290:
+                raise ProblemError(
+                    f"the range [{lower:g}, {upper:g}] is too wide or too narrow for "
+                    "arithmetic: choose other units"
+                )
             found.append(Axis(name, lower, upper))
     return tuple(found)
 
 
 def _periodic(listed: object, known: tuple[str, ...]) -> tuple[str, ...]:
+    if isinstance(listed, list | tuple) and len(set(map(str, listed))) < len(listed):
+        raise ProblemError("a coordinate is listed twice", key="periodic")
     if not isinstance(listed, list | tuple):
         raise ProblemError(
             f'expected a list such as ["x"], found {shown(listed)}', key="periodic"

@@ -52,6 +52,8 @@ def _check_word(name: str, kind: str) -> None:
 
 
 def _check_free(name: str, kind: str, coordinates: Sequence[str]) -> None:
+    if name.startswith("residual_"):
+        raise ProblemError(f"names that start with residual_ are taken: '{name}'")
     if name in RESERVED or name in RESULT_NAMES:
         raise ProblemError(f"'{name}' is reserved and cannot name a {kind}")
     if letters := derivative_letters(name, coordinates):
@@ -63,7 +65,7 @@ def _check_free(name: str, kind: str, coordinates: Sequence[str]) -> None:
 
 def _check_variables(field: Unknown, seen: dict[str, str]) -> None:
     """Names that the result file gives to what belongs to a field."""
-    ends = ("reference", "error_estimate", *(("real", "imag") * field.complex))
+    ends = ("exact", "reference", "error_estimate", *(("real", "imag") * field.complex))
     for taken in (f"{field.name}_{end}" for end in ends):
         if seen.get(taken) in ("coordinate", "field", "output"):
             raise ProblemError(

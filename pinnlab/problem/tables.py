@@ -11,7 +11,7 @@ TABLES = (
     "title", "coordinates", "fields", "periodic", "parameters", "definitions",
     "equations", "conditions", "exact", "outputs", "solver", "reference",
 )  # fmt: skip
-NOT_YET = ("geometry", "regions", "data", "history")
+NOT_YET = ("geometry", "regions", "data", "history", "reference")
 REQUIRED = ("coordinates", "fields", "equations")
 
 BEFORE_TABLES: Mapping[str, type | tuple[type, ...]] = {
@@ -108,6 +108,9 @@ def string(table: Table, key: str) -> str:
     value = table.get(key, "")
     if not isinstance(value, str):
         raise ProblemError(f"expected a text, found {shown(value)}", key=key)
+    if not value.isprintable():
+        # It is shown on terminals, where control characters are commands.
+        raise ProblemError("control characters are not allowed", key=key)
     return value
 
 

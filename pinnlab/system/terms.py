@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pinnlab.equation.calculus import expand
 from pinnlab.equation.complex_parts import split
 from pinnlab.equation.expression import ZERO, Coordinate, Expression, Field, walk
+from pinnlab.errors import ProblemError
 from pinnlab.problem.problem import Equation, Place, Problem
 
 
@@ -98,9 +99,17 @@ def _terms(
     normal = outward_normal(problem, place)
     parts = real_parts(problem, equation.residual)
     suffixes = ("",) if len(parts) == 1 else (".real", ".imag")
+    try:
+        expanded = [expand(part, names, normal) for part in parts]
+    except ValueError as error:
+        key = f"{kind}s.{name}"
+        message = str(error)
+        raise ProblemError(
+            message, file=problem.name, key=key, text=equation.text
+        ) from error
     return [
-        replace(term, name=name + suffix, residual=expand(part, names, normal))
-        for part, suffix in zip(parts, suffixes, strict=True)
+        replace(term, name=name + suffix, residual=part)
+        for part, suffix in zip(expanded, suffixes, strict=True)
     ]
 
 

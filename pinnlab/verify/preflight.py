@@ -1,6 +1,7 @@
 """Preflight: what can be known to be wrong before any training."""
 
 import math
+import os
 from dataclasses import dataclass
 
 import jax
@@ -25,6 +26,7 @@ from pinnlab.system.ansatz import FieldAnsatz, impose
 from pinnlab.system.exact import static_values
 from pinnlab.system.system import System, build_system
 from pinnlab.system.terms import EVERYWHERE, Term, exact_solution
+from pinnlab.verify.data import not_finite
 from pinnlab.verify.faces import face_counts
 
 
@@ -67,12 +69,12 @@ def check(problem: Problem, target: float = 1e-3) -> Preflight:
     Raises `ProblemError` for what makes no sense at all (an empty place, an unknown
     setting).
     """
-    settings = read_settings(problem.solver, problem.name)
+    settings = read_settings(problem.solver, f"{problem.name}.toml")
     with jax.enable_x64(True):
         system = build_system(problem, settings.enforce)
         chosen = plan(system, settings, target)
         errors, warnings = face_counts(system)
-        errors = [*errors, *_exact_findings(system)]
+        errors = [*errors, *not_finite(system), *_exact_findings(system)]
         warnings = [*warnings, *_periodic_findings(system)]
         full = chosen.settings
         count = _parameter_count(system, full.network.width, full.network.depth)
@@ -83,6 +85,13 @@ def check(problem: Problem, target: float = 1e-3) -> Preflight:
             matrix += 3 * rows * count
         channels = _channels(system)
         work = full.points * full.network.width * full.network.depth * channels * 6
+        memory = 250 + 8 * (matrix + work) / 1e6
+        available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6
+        if memory > 0.9 * available:
+            errors.append(
+                f"about {memory:.3g} MB of memory are needed, this machine has "
+                f"{available:.3g} MB: lower solver.network.width or solver.points"
+            )
         return Preflight(
             equations=tuple((e.name, _readable(e)) for e in problem.equations),
             conditions=tuple(
@@ -94,7 +103,7 @@ def check(problem: Problem, target: float = 1e-3) -> Preflight:
             notes=_notes(system),
             strategy=chosen.reason,
             parameters=count,
-            memory_mb=round(250 + 8 * (matrix + work) / 1e6, 1),
+            memory_mb=round(memory, 1),
         )
 
 
@@ -145,6 +154,13 @@ def _exact_findings(system: System) -> list[str]:
         missing = sorted(set(system.fields) - set(exact))
         return [f"exact: no expression for '{m}'" for m in missing] if exact else []
     found: list[str] = []
+    inside = sample(system.problem, EVERYWHERE, POINTS, seed=18)
+    values = static_values(system.problem, tuple(exact.values()), inside)
+    for name, column in zip(exact, values.T, strict=True):
+        if not np.isfinite(column).any():
+            found.append(f"exact.{name}: the declared solution is not finite")
+    if found:
+        return found
     for term in (*system.equations, *system.conditions):
         worst = _miss(system, term, exact)
         if worst > EXACT_TOLERANCE:

@@ -111,6 +111,8 @@ class Judgment:
 
 def judge(evidence: Evidence, target: float, stop: str) -> Judgment:
     """`pass` only against a truth; `unverified` where the residuals are fine."""
+    if not evidence.equations:
+        return Judgment("fail", "interrupted before it was verified", "run it again")
     worst = max(evidence.equations, key=lambda e: e.heldout)
     broken = max(evidence.conditions, key=lambda c: c.relative, default=None)
     if not np.isfinite(worst.heldout):
