@@ -229,4 +229,6 @@ def _integrate(system: System, t: np.ndarray, rtol: float) -> np.ndarray:
 
 def relative_l2(values: np.ndarray, truth: np.ndarray) -> float:
     """|values - truth| / |truth| in the unweighted L2 norm of the grid."""
+    if values.shape != truth.shape:
+        raise ValueError(f"shapes differ: {values.shape} and {truth.shape}")
     return float(np.linalg.norm(values - truth) / np.linalg.norm(truth))

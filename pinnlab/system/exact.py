@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pinnlab.equation.calculus import substitute
+from pinnlab.equation.calculus import differentiate, substitute
 from pinnlab.equation.evaluate import Surroundings, evaluate
 from pinnlab.equation.expression import (
     ZERO,
@@ -18,6 +18,7 @@ from pinnlab.equation.expression import (
 from pinnlab.equation.structure import (
     affine,
     is_kinked,
+    partials,
     uses_coordinates,
     uses_fields,
 )
@@ -30,11 +31,18 @@ from pinnlab.system.ansatz import (
     impose,
     needs_projection,
 )
-from pinnlab.system.terms import EVERYWHERE, Term, coordinates, real_fields
+from pinnlab.system.terms import (
+    EVERYWHERE,
+    Term,
+    coordinates,
+    equation_terms,
+    real_fields,
+)
 
 
 CHECK_POINTS = 256
 TOLERANCE = 1e-9
+SMOOTH = 1e-6
 
 
 def choose(
@@ -107,9 +115,45 @@ def face_condition(problem: Problem, term: Term) -> FaceCondition | str:
     value = -form.rest / coefficient
     if uses_fields(value) or is_kinked(value):
         return "the data have a kink or a jump"
+    if _breaks_periodicity(problem, value):
+        return "the data are not smooth across the periodic ends"
     side = problem.axes[axis].upper if face[1] else problem.axes[axis].lower
     value = substitute(value, {face[0]: Number(side)})
     return FaceCondition(partial.field, axis, int(face[1]), partial.orders[axis], value)
+
+
+def _breaks_periodicity(problem: Problem, value: Expression) -> bool:
+    """Whether a value or derivative that the equations need jumps between the ends.
+
+    Data with such a jump in a lift would keep it for all time, and the solution would
+    satisfy the equations but not the periodicity.
+    """
+    names = coordinates(problem)
+    for name in problem.periodic:
+        axis, i = problem.axis(name), names.index(name)
+        expression = value
+        for _ in range(max(1, _highest_order(problem, i))):
+            ends = tuple(
+                substitute(expression, {name: Number(v)})
+                for v in (axis.lower, axis.upper)
+            )
+            points = sample(problem, EVERYWHERE, CHECK_POINTS, seed=3)
+            found = static_values(problem, (*ends, expression), points)
+            gap = np.max(np.abs(found[:, 0] - found[:, 1]))
+            if not gap <= SMOOTH * np.max(np.abs(found)):
+                return True
+            expression = differentiate(expression, name)
+    return False
+
+
+def _highest_order(problem: Problem, axis: int) -> int:
+    orders = [
+        p.orders[axis]
+        for t in equation_terms(problem)
+        if isinstance(t.residual, Expression)
+        for p in partials(t.residual)
+    ]
+    return max(orders, default=0)
 
 
 def _drop_repeated(found: dict[int, FaceCondition], why: dict[int, str]) -> None:
