@@ -99,10 +99,7 @@ def trace(parser: "Parser", token: Token) -> Expression:
     where: list[tuple[str, Expression]] = []
     while parser.peek().is_symbol(","):
         parser.next()
-        name = parser.next()
-        if name.kind != "name" or name.text not in parser.scope.axes:
-            message = f"expected a coordinate ({', '.join(parser.scope.axes)})"
-            raise parser.error(message, name)
+        name = parser.coordinate()
         parser.expect("=")
         inner = parser.peek()
         outer, parser.scope = parser.scope, parser.scope.between(name.text)

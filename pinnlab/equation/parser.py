@@ -122,6 +122,14 @@ class Parser:
             raise self.error(f"expected '{symbol}', found {_shown(token)}", token)
         return self.next()
 
+    def coordinate(self) -> Token:
+        """Take the name of a coordinate, or say which there are."""
+        token = self.next()
+        if token.kind != "name" or token.text not in self.scope.axes:
+            names = ", ".join(self.scope.axes)
+            raise self.error(f"expected a coordinate ({names})", token)
+        return token
+
     def expect_end(self) -> None:
         """Nothing may be left."""
         token = self.peek()

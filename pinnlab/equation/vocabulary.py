@@ -150,10 +150,7 @@ def _general_derivative(parser: "Parser", token: Token) -> Value:
     names: list[str] = []
     while parser.peek().is_symbol(","):
         parser.next()
-        name = parser.next()
-        if name.kind != "name" or name.text not in parser.scope.axes:
-            message = f"expected a coordinate ({', '.join(parser.scope.axes)})"
-            raise parser.error(message, name)
+        name = parser.coordinate()
         names.append(name.text)
     parser.expect(")")
     if not names:
