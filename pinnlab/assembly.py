@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, PRNGKeyArray
 
-from pinnlab.network import AbstractNetwork, make_network
+from pinnlab.network import AbstractNetwork, blank_separable, make_network
 from pinnlab.residual import Block, LeastSquares, Model, make_rows
 from pinnlab.sampling import sample
 from pinnlab.scaling import parameters_of, term_scale
@@ -25,6 +25,8 @@ def network_of(
 ) -> AbstractNetwork:
     """The network that the settings describe."""
     axes, names = system.problem.axes, system.coordinates
+    if settings.strategy == "separable":
+        return _separable(system)
     net = settings.network
     # Features of the linear route are periodic by their frequencies.
     periodic = () if settings.strategy == "linear" else system.problem.periodic
@@ -43,6 +45,20 @@ def network_of(
         factorized=net.factorized,
         separate=net.separate,
         scales=scales,
+    )
+
+
+def _separable(system: System) -> AbstractNetwork:
+    """A separable network with the fewest numbers: those of a solution replace them."""
+    axes, names = system.problem.axes, system.coordinates
+    return blank_separable(
+        tuple(a.lower for a in axes),
+        tuple(a.upper for a in axes),
+        tuple(names.index(p) for p in system.problem.periodic),
+        outputs=len(system.fields),
+        modes=(1,) * len(axes),
+        slabs=1,
+        march=names.index("t") if "t" in names else 0,
     )
 
 

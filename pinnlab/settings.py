@@ -16,6 +16,7 @@ OPTIMIZERS = (
     "lbfgs",
     "adam",
     "least_squares",
+    "gauss_newton",
 )
 ACTIVATIONS = ("tanh", "sin", "gelu", "swish")
 
@@ -44,7 +45,9 @@ class NetworkSettings:
 class Settings:
     """`[solver]`: how to train. 0 and "auto" are filled in by the strategy.
 
-    - `strategy`: "linear" (random features, one least-squares solve) or "nonlinear".
+    - `strategy`: "linear" (random features, one least-squares solve), "separable"
+        (products of functions of one coordinate, Gauss-Newton) or "nonlinear"
+        (training).
     - `iterations`: of the main optimizer; 0 means as many as the budget allows.
     - `adam`: iterations of the Adam pilot.
     - `points`, `condition_points`: collocation points inside, and for each condition.
@@ -72,7 +75,7 @@ class Settings:
 
 
 CHOICES = {
-    "solver.strategy": ("auto", "linear", "nonlinear"),
+    "solver.strategy": ("auto", "linear", "separable", "nonlinear"),
     "solver.optimizer": OPTIMIZERS,
     "solver.sampler": METHODS,
     "solver.enforce": ("auto", "penalty", "rows"),

@@ -108,12 +108,19 @@ def _network(
     )
 
 
-def tries_linear(settings: Settings) -> bool:
-    """Whether the linear route may be tried: no training was asked for."""
+def tries(settings: Settings, route: str) -> bool:
+    """Whether a route other than training may be tried: nothing else was asked for."""
     if settings.strategy != "auto":
-        return settings.strategy == "linear"
+        return settings.strategy == route
     asked = dataclasses.replace(settings, condition_points=0, points=0)
     return asked == Settings()
+
+
+def separable_settings(settings: Settings) -> Settings:
+    """The settings that describe what the separable route found."""
+    return dataclasses.replace(
+        settings, strategy="separable", optimizer="gauss_newton", enforce="rows"
+    )
 
 
 def linear_settings(settings: Settings, features: int) -> Settings:

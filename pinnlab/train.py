@@ -31,6 +31,7 @@ class Stop(Enum):
     BUDGET = "the budget was used up"
     ITERATIONS = "the iterations were done"
     TARGET = "the target was met"
+    CONVERGED = "it converged"
     STALLED = "no step lowers the loss any more"
     INTERRUPTED = "it was interrupted"
     DIVERGED = "the loss stayed non-finite after several restarts"

@@ -19,10 +19,11 @@ LAYERS = [
     {"residual"},
     {"scaling", "points", "settings", "evaluation"},
     {"train", "assembly"},
-    {"linear", "strategy"},
+    {"linear", "newton", "strategy"},
     {"verify", "atomic", "report_tables", "report"},
     {"hdf5"},
     {"solution"},
+    {"routes"},
     {"solver", "plotting"},
     {"cli"},
 ]

@@ -3,6 +3,15 @@
 from pinnlab.network.base import AbstractNetwork
 from pinnlab.network.make import make_network
 from pinnlab.network.mlp import MLP, Layer, Parallel
+from pinnlab.network.separable import Separable, blank_separable
 
 
-__all__ = ["MLP", "AbstractNetwork", "Layer", "Parallel", "make_network"]
+__all__ = [
+    "MLP",
+    "AbstractNetwork",
+    "Layer",
+    "Parallel",
+    "Separable",
+    "blank_separable",
+    "make_network",
+]

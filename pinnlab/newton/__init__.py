@@ -1,0 +1,1 @@
+"""Gauss-Newton over the coefficients of separable features, in slabs of time."""

@@ -1,0 +1,327 @@
+"""One slab solved by Gauss-Newton: collocation of all terms in a space of functions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.linalg
+from scipy.sparse.linalg import LinearOperator, lsqr
+
+from pinnlab.newton.pointwise import Pointwise
+from pinnlab.newton.space import Space
+from pinnlab.sampling import membership
+from pinnlab.system.system import System
+from pinnlab.system.terms import Term
+
+
+MOST_STEPS = 12
+SHORTEST_STEP = 0.1
+RCOND = 1e-13
+LSQR_TOLERANCE, MOST_LSQR = 1e-9, 25
+
+
+@dataclass(frozen=True)
+class Range:
+    """The box of one slab: [dim] each."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+
+    def points(self, unit: np.ndarray) -> np.ndarray:
+        """From [-1, 1]^dim."""
+        return self.lower + (self.upper - self.lower) * (unit + 1) / 2
+
+    def unit(self, points: np.ndarray) -> np.ndarray:
+        """To [-1, 1]^dim."""
+        return (2 * points - self.upper - self.lower) / (self.upper - self.lower)
+
+    def factor(self, orders: tuple[int, ...]) -> float:
+        """What a derivative by the scaled coordinates is multiplied with."""
+        return float(np.prod((2 / (self.upper - self.lower)) ** np.array(orders)))
+
+
+@dataclass
+class Block:
+    """Terms that share nodes, with the features' derivatives there (kept)."""
+
+    terms: tuple[Term, ...]
+    pointwise: Pointwise
+    unit: np.ndarray
+    kept: dict[tuple, tuple[np.ndarray, float]] = field(default_factory=dict)
+    scale: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A derivative of one field at places [n, dim] in scaled coordinates."""
+
+    field: int
+    orders: tuple[int, ...]
+    place: np.ndarray
+
+
+Linearized = tuple[np.ndarray, np.ndarray]
+"""Scaled Jacobian [rows, unknowns] and residual [rows]."""
+
+
+@dataclass(frozen=True)
+class Solved:
+    """Coefficients [fields, modes...] of one slab.
+
+    - `residual`: the norm of all scaled rows, before and after.
+    - `converged`: whether the last step was small.
+    """
+
+    coefficients: np.ndarray
+    residual: float
+    converged: bool
+
+
+class Collocation:
+    """The equations and conditions of a system, collocated in one space."""
+
+    def __init__(
+        self,
+        system: System,
+        space: Space,
+        groups: Sequence[tuple[Term, ...]],
+        compiled: dict[tuple[Term, ...], Pointwise],
+    ):
+        self.system, self.space = system, space
+        self.blocks = [self._block(g, compiled) for g in groups]
+        self.triangle: np.ndarray | None = None
+        self.shapes = [self._shape(f) for f in range(len(system.fields))]
+        self.sizes = [int(np.prod(s)) for s in self.shapes]
+
+    def _block(
+        self, terms: tuple[Term, ...], compiled: dict[tuple[Term, ...], Pointwise]
+    ) -> Block:
+        fixed = dict(terms[0].place.fixed)
+        axes = []
+        for i, axis in enumerate(self.system.problem.axes):
+            if axis.name in fixed:
+                width = axis.upper - axis.lower
+                axes.append(np.array([2 * (fixed[axis.name] - axis.lower) / width - 1]))
+            else:
+                axes.append(self.space.nodes(i))
+        grid = np.stack([g.ravel() for g in np.meshgrid(*axes, indexing="ij")], axis=1)
+        if terms not in compiled:
+            compiled[terms] = Pointwise(self.system, terms)
+        return Block(terms, compiled[terms], grid)
+
+    def _shape(self, f: int) -> tuple[int, ...]:
+        """The shape of a field's unknown numbers."""
+        shape = list(self.space.modes)
+        if self.space.march is not None:
+            shape[self.space.march] = self.space.unknown(f).shape[1]
+        return tuple(shape)
+
+    @property
+    def unknowns(self) -> int:
+        """The number of unknown numbers."""
+        return sum(self.sizes)
+
+    def complete(self, lift: np.ndarray, free: np.ndarray) -> np.ndarray:
+        """Coefficients [fields, modes...] from the unknown numbers."""
+        found = lift.copy()
+        parts = np.split(free, np.cumsum(self.sizes)[:-1])
+        for f, part in enumerate(parts):
+            found[f] += self._raised(f, part.reshape(self.shapes[f]))
+        return found
+
+    def _raised(self, f: int, part: np.ndarray) -> np.ndarray:
+        march = self.space.march
+        if march is None:
+            return part
+        moved = np.tensordot(self.space.unknown(f), part, axes=(1, march))
+        return np.moveaxis(moved, 0, march)
+
+    def solve(
+        self, box: Range, lift: np.ndarray, free: np.ndarray, tolerance: float
+    ) -> Solved:
+        """Gauss-Newton from `free` until a step changes less than the tolerance."""
+        for block in self.blocks:
+            block.scale = None
+        jacobian, residual = self._linearized(box, self.complete(lift, free))
+        merit = float(np.linalg.norm(residual))
+        last, converged = 0.0, False
+        for _ in range(MOST_STEPS):
+            move = self._move(jacobian, -residual)
+            if not np.isfinite(move).all():
+                break
+            trial, length, new = self._searched(box, lift, free, move, merit)
+            size = float(np.linalg.norm(self.complete(lift, trial)))
+            change = float(np.linalg.norm(move)) / max(size, 1e-300)
+            new_merit = float(np.linalg.norm(new[1]))
+            if new_merit >= merit:
+                converged = change <= tolerance
+                break
+            free, merit, (jacobian, residual) = trial, new_merit, new
+            # Newton's steps shrink quadratically: this bounds the next one.
+            following = change * min(1.0, change / last if last else 1.0)
+            if length == 1.0 and following <= 0.1 * tolerance:
+                converged = True
+                break
+            last = change
+        return Solved(self.complete(lift, free), merit, converged)
+
+    def _searched(
+        self,
+        box: Range,
+        lift: np.ndarray,
+        free: np.ndarray,
+        move: np.ndarray,
+        merit: float,
+    ) -> tuple[np.ndarray, float, Linearized]:
+        """The step halved until the residual falls: numbers, length, linearization."""
+        length = 1.0
+        while True:
+            trial = free + length * move
+            new = self._linearized(box, self.complete(lift, trial))
+            if float(np.linalg.norm(new[1])) < merit or length < SHORTEST_STEP:
+                return trial, length, new
+            length /= 2
+
+    def _move(self, jacobian: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """The Gauss-Newton step, by an earlier factorization where that serves."""
+        if self.triangle is not None:
+            found = preconditioned(jacobian, right, self.triangle)
+            if found is not None:
+                return found
+        self.triangle = triangle_of(jacobian)
+        if self.triangle is not None:
+            found = preconditioned(jacobian, right, self.triangle)
+            if found is not None:
+                return found
+        solved = scipy.linalg.lstsq(
+            jacobian, right, cond=RCOND, lapack_driver="gelsy", check_finite=False
+        )
+        assert solved is not None
+        return solved[0]
+
+    def _linearized(self, box: Range, coefficients: np.ndarray) -> Linearized:
+        """All blocks' rows."""
+        rows, right = [], []
+        for block in self.blocks:
+            matrix, vector = self._block_rows(block, box, coefficients)
+            rows.append(matrix)
+            right.append(vector)
+        return np.concatenate(rows), np.concatenate(right)
+
+    def _block_rows(
+        self, block: Block, box: Range, coefficients: np.ndarray
+    ) -> Linearized:
+        points = box.points(block.unit)
+        place = block.terms[0].place
+        for name, value in place.fixed:
+            points[:, self.system.coordinates.index(name)] = value
+        wanted = [
+            Wanted(self.system.fields.index(p.field), p.orders, box.unit(where))
+            for p, where in zip(
+                block.pointwise.partials, block.pointwise.locations(points), strict=True
+            )
+        ]
+        values = np.zeros((len(points), len(wanted)))
+        for j, w in enumerate(wanted):
+            found = self._value(w.place, w.orders, coefficients[w.field])
+            values[:, j] = found * box.factor(w.orders)
+        residual, slopes = block.pointwise(points, values)
+        matrix, largest = self._assembled(block, box, wanted, slopes)
+        scale = block.scale
+        if scale is None:
+            size = np.where(largest > 0, largest, 1.0)
+            scale = block.scale = 1 / (size * np.sqrt(len(points)))
+        weight = np.repeat(scale[:, None], len(points), axis=1)
+        if place.where is not None:
+            weight *= membership(self.system.problem, place)(points)
+        matrix *= weight[:, :, None]
+        return matrix.reshape(-1, self.unknowns), (residual.T * weight).ravel()
+
+    def _assembled(
+        self, block: Block, box: Range, wanted: list[Wanted], slopes: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The rows of each term, and the size (RMS) of its largest piece."""
+        count = slopes.shape[1]
+        matrix = np.zeros((count, len(slopes), self.unknowns))
+        largest = np.zeros(count)
+        starts = np.concatenate([[0], np.cumsum(self.sizes)])
+        for j, w in enumerate(wanted):
+            features, size = self._features(block, w)
+            columns = slice(starts[w.field], starts[w.field + 1])
+            for e in range(count):
+                slope = slopes[:, e, j] * box.factor(w.orders)
+                if slope.any():
+                    matrix[e, :, columns] += slope[:, None] * features
+                    rms = float(np.sqrt(np.mean(slope**2)))
+                    largest[e] = max(largest[e], rms * size)
+        return matrix, largest
+
+    def _value(
+        self, place: np.ndarray, orders: tuple[int, ...], coefficients: np.ndarray
+    ) -> np.ndarray:
+        """[n]: a derivative of one field by the scaled coordinates."""
+        found = self.space.functions(0, place[:, 0], orders[0])
+        found = np.tensordot(found, coefficients, axes=1)
+        for i, order in enumerate(orders[1:], start=1):
+            row = self.space.functions(i, place[:, i], order)
+            found = np.einsum("ni,ni...->n...", row, found)
+        return found
+
+    def _features(self, block: Block, wanted: Wanted) -> tuple[np.ndarray, float]:
+        """[n, unknowns of the field]: its features' derivatives, and their RMS."""
+        known = self.space.initial[wanted.field]
+        place = wanted.place
+        key = (wanted.orders, known, np.round(place, 13).tobytes())
+        if key not in block.kept:
+            rows = np.ones((len(place), 1))
+            for i, order in enumerate(wanted.orders):
+                row = self.space.functions(i, place[:, i], order)
+                if i == self.space.march:
+                    row = row @ self.space.unknown(wanted.field)
+                rows = (rows[:, :, None] * row[:, None, :]).reshape(len(place), -1)
+            block.kept[key] = rows, float(np.sqrt(np.mean(rows**2)))
+        return block.kept[key]
+
+
+def triangle_of(matrix: np.ndarray) -> np.ndarray | None:
+    """An upper triangle R with R'R = A'A nearly; None where columns are dependent.
+
+    Cholesky of the normal equations, whose rounding the preconditioned iteration mends;
+    by QR, five times slower, where they are too ill-conditioned.
+    """
+    size = np.linalg.norm(matrix, axis=0)
+    size[size == 0] = 1.0
+    scaled = matrix / size
+    try:
+        return scipy.linalg.cholesky(scaled.T @ scaled, check_finite=False) * size
+    except np.linalg.LinAlgError:
+        pass
+    if matrix.shape[0] < matrix.shape[1]:
+        return None
+    triangle = np.asarray(np.linalg.qr(scaled, mode="r"))
+    diagonal = np.abs(np.diag(triangle))
+    return triangle * size if diagonal.min() > RCOND * diagonal.max() else None
+
+
+def preconditioned(
+    matrix: np.ndarray, vector: np.ndarray, triangle: np.ndarray
+) -> np.ndarray | None:
+    """The minimizer of |matrix x - vector| by LSQR (Paige & Saunders, 1982), with the
+    triangle of a matrix like it as preconditioner; None if that converges slowly."""
+    solve = scipy.linalg.solve_triangular
+
+    class Preconditioned(LinearOperator):
+        def _matvec(self, x: np.ndarray) -> np.ndarray:
+            return matrix @ solve(triangle, x, check_finite=False)
+
+        def _rmatvec(self, x: np.ndarray) -> np.ndarray:
+            return solve(triangle, matrix.T @ x, trans=1, check_finite=False)
+
+    found = lsqr(
+        Preconditioned(np.dtype(float), matrix.shape),
+        vector,
+        atol=LSQR_TOLERANCE,
+        btol=LSQR_TOLERANCE,
+        iter_lim=MOST_LSQR,
+    )
+    return solve(triangle, found[0]) if found[1] in (0, 1, 2) else None

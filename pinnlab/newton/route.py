@@ -1,0 +1,123 @@
+"""The route as a whole: evolution or steady, the history, a separable network."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+
+from pinnlab.network.separable import Separable
+from pinnlab.newton.march import March, Slabs
+from pinnlab.newton.steady import Tell, solve_steady
+from pinnlab.newton.structure import Evolution, evolution_of, is_local
+from pinnlab.system.system import System
+from pinnlab.train import Observation, Record
+
+
+MOST_UNKNOWNS = 3600
+"""Of one slab: its dense matrix and what is kept beside it take about 1 GB."""
+PER_TARGET = 1 / 30
+"""The tolerance of the tails, as a part of the target."""
+FINEST, COARSEST = 1e-12, 1e-5
+
+
+@dataclass(frozen=True)
+class Found:
+    """What Gauss-Newton led to.
+
+    - `network`: None where it did not converge, or time did not suffice.
+    - `estimate`: of the relative error, from the tails of the coefficients.
+    """
+
+    network: Separable | None
+    estimate: float
+    words: str
+    record: Record
+
+
+def suits(system: System) -> bool:
+    """Whether the terms are local and the coordinates few."""
+    if not is_local(system):
+        return False
+    evolution = evolution_of(system)
+    if evolution is None:
+        return "t" not in system.coordinates and len(system.coordinates) <= 2
+    return len(system.coordinates) <= 2
+
+
+def solve_separable(
+    system: System,
+    target: float,
+    seconds: float,
+    observe: Callable[[Observation], None],
+) -> Found:
+    """Solve by Gauss-Newton over separable features.
+
+    **Arguments:**
+
+    - `target`: the relative error wanted; tails are kept a factor below it.
+    - `seconds`: the time that may be used.
+    """
+    evolution = evolution_of(system)
+    tolerance = float(np.clip(target * PER_TARGET, FINEST, COARSEST))
+    record = Record()
+    began = time.perf_counter()
+
+    def tell(count: int, measure: float) -> None:
+        elapsed = time.perf_counter() - began
+        row = Observation("separable", count, elapsed, measure**2 / 2, measure, None)
+        record.rows.append(row)
+        record.train_seconds, record.iterations = elapsed, count
+        observe(row)
+
+    limit = MOST_UNKNOWNS // len(system.fields)
+    if evolution is None:
+        slabs, estimate = _steady(system, tolerance, limit, seconds, tell)
+    else:
+        slabs = March(system, evolution, tolerance, limit, seconds, tell).run()
+        estimate = np.inf if slabs.rough else tolerance / PER_TARGET
+    record.train_seconds = time.perf_counter() - began
+    if slabs is None or not slabs.complete:
+        return Found(None, np.inf, "", record)
+    network = as_network(system, slabs, evolution.axis if evolution else 0)
+    return Found(network, estimate, _words(network, evolution), record)
+
+
+def _steady(
+    system: System, tolerance: float, limit: int, seconds: float, tell: Tell
+) -> tuple[Slabs | None, float]:
+    found = solve_steady(system, tolerance, limit, seconds, tell)
+    if found is None:
+        return None, np.inf
+    first = system.problem.axes[0]
+    whole = (first.lower, first.upper)
+    return Slabs(whole, (found[0].coefficients,), True, False), found[1]
+
+
+def as_network(system: System, slabs: Slabs, march: int) -> Separable:
+    """The slabs as one network; slabs with fewer modes are filled with zeros."""
+    axes, names = system.problem.axes, system.coordinates
+    shape = np.max([c.shape for c in slabs.coefficients], axis=0)
+    every = np.stack(
+        [
+            np.pad(c, [(0, w - n) for w, n in zip(shape, c.shape, strict=True)])
+            for c in slabs.coefficients
+        ]
+    )
+    return Separable(
+        jnp.asarray(every),
+        jnp.asarray(slabs.edges),
+        march,
+        tuple(a.lower for a in axes),
+        tuple(a.upper for a in axes),
+        tuple(names.index(p) for p in system.problem.periodic),
+    )
+
+
+def _words(network: Separable, evolution: Evolution | None) -> str:
+    slabs, _, *modes = network.coefficients.shape
+    size = " x ".join(str(m) for m in modes)
+    kind = "Chebyshev polynomials" + (" and harmonics" if network.periodic else "")
+    where = "" if evolution is None else f" in {slabs} time slabs"
+    return f"separable features ({size} {kind}){where}, Gauss-Newton"

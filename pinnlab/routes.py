@@ -1,0 +1,247 @@
+"""The ways to solve a problem, tried in order of their cost: what each led to."""
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from pinnlab.assembly import least_squares, network_of
+from pinnlab.errors import ProblemError
+from pinnlab.linear import route as linear
+from pinnlab.newton import route as newton
+from pinnlab.problem.problem import Problem
+from pinnlab.residual import LeastSquares, Model
+from pinnlab.sampling import sample
+from pinnlab.scaling import field_scales, parameters_of
+from pinnlab.settings import Settings
+from pinnlab.strategy import linear_settings, plan, separable_settings, tries
+from pinnlab.system.system import System, build_system
+from pinnlab.system.terms import EVERYWHERE
+from pinnlab.train import Limits, Observation, Record, Stop, train
+from pinnlab.verify.known import error_of, heldout_of
+
+
+ROUTE_SHARE = 0.6
+"""Of the budget, what a route may use before training takes over."""
+LINEAR_GOAL = 1e-8
+FINER = 100.0
+"""By this the separable route lowers its target, each time."""
+CHEAP = 0.05
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is asked for."""
+
+    target: float
+    budget: float
+    seed: int
+    observe: Callable[[Observation], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one way of solving led to, before it is verified."""
+
+    system: System
+    settings: Settings
+    scales: tuple[float, ...]
+    model: Model
+    points: np.ndarray
+    heldout: float
+    record: Record
+    stop: Stop
+    reason: str
+    estimate: float | None = None
+
+
+@dataclass(frozen=True)
+class Tried:
+    """The outcomes so far, and the history of all that was tried."""
+
+    outcomes: list[Outcome]
+    record: Record
+
+    def extended(self, outcome: Outcome) -> "Tried":
+        """With one more outcome, whose own record follows."""
+        return Tried([*self.outcomes, outcome], _merged(self.record, outcome.record))
+
+
+def best_outcome(problem: Problem, settings: Settings, job: Job) -> Outcome:
+    """The routes that suit the problem, then training where they do not suffice.
+
+    Raises `ProblemError` where a route was asked for that does not suit, and
+    `FloatingPointError` where no finite loss could be found.
+    """
+    tried = Tried([], Record())
+    system = build_system(problem, "rows")
+    for name, suits, solve, needs in (
+        ("linear", linear.suits, _linear, "linear in its fields with at most 3"),
+        ("separable", newton.suits, _separable, "without integrals and with at most 2"),
+    ):
+        if not tries(settings, name):
+            continue
+        if not suits(system):
+            if settings.strategy == name:
+                message = f"the problem is not {needs} coordinates"
+                key = "solver.strategy"
+                raise ProblemError(message, file=problem.name, key=key)
+            continue
+        share = 1.0 if settings.strategy == name else ROUTE_SHARE
+        tried = solve(system, settings, job, share * _left(job, tried), tried)
+        if settings.strategy == name or _suffices(tried, job):
+            break
+    else:
+        seconds = max(_left(job, tried), 1.0)
+        tried = tried.extended(_trained(problem, settings, job, seconds))
+    if not tried.outcomes:
+        raise FloatingPointError(f"the {settings.strategy} route found no solution")
+    return _chosen(tried)
+
+
+def _left(job: Job, tried: Tried) -> float:
+    return job.budget - tried.record.train_seconds
+
+
+def _suffices(tried: Tried, job: Job) -> bool:
+    if not tried.outcomes:
+        return False
+    last = tried.outcomes[-1]
+    if last.stop in (Stop.TARGET, Stop.INTERRUPTED):
+        return True
+    return _left(job, tried) < 0.05 * job.budget or _score(last) < job.target
+
+
+def _score(outcome: Outcome) -> float:
+    """The known error, or else an estimate, or else the held-out residual."""
+    error = error_of(outcome.system)
+    if error is not None:
+        return float(error(outcome.model))
+    return outcome.heldout if outcome.estimate is None else outcome.estimate
+
+
+def _chosen(tried: Tried) -> Outcome:
+    """The best outcome, with the history of all."""
+    few = len(tried.outcomes) == 1
+    best = tried.outcomes[0] if few else min(tried.outcomes, key=_score)
+    stop = tried.outcomes[-1].stop
+    return dataclasses.replace(best, record=tried.record, stop=stop)
+
+
+def _merged(a: Record, b: Record) -> Record:
+    rows = [
+        *a.rows,
+        *(dataclasses.replace(r, elapsed=r.elapsed + a.train_seconds) for r in b.rows),
+    ]
+    return Record(
+        rows,
+        [*a.events, *b.events],
+        a.compile_seconds + b.compile_seconds,
+        a.train_seconds + b.train_seconds,
+        a.iterations + b.iterations,
+    )
+
+
+def _linear(
+    system: System, settings: Settings, job: Job, seconds: float, tried: Tried
+) -> Tried:
+    goal = max(min(job.target / 100, LINEAR_GOAL), linear.FINEST_GOAL)
+    found, record, stop = linear.search(system, goal, seconds, job.seed, job.observe)
+    full = linear_settings(settings, found.solved.features.count)
+    scales = (1.0,) * len(system.fields)
+    _, key, _ = jax.random.split(jax.random.key(job.seed), 3)
+    blank = network_of(system, full, scales, key)
+    model = Model(linear.as_network(found, blank), parameters_of(system))
+    box = ", ".join(f"{b:.3g}" for b in found.box)
+    reason = (
+        f"linear problem: {found.solved.features.count} random sine features with "
+        f"frequencies up to ({box}), one least-squares solve ({found.tried} tried)"
+    )
+    points = sample(system.problem, EVERYWHERE, 2048, job.seed)
+    worst = found.solved.worst
+    return tried.extended(
+        Outcome(system, full, scales, model, points, worst, record, stop, reason)
+    )
+
+
+def _separable(
+    system: System, settings: Settings, job: Job, seconds: float, tried: Tried
+) -> Tried:
+    """Finer and finer while the target is missed and there is time.
+
+    A first solution that was cheap is confirmed, and improved, by a finer one.
+    """
+    target, confirmed = job.target, False
+    points = sample(system.problem, EVERYWHERE, 2048, job.seed)
+    scales = (1.0,) * len(system.fields)
+    full = separable_settings(settings)
+    while True:
+        found = newton.solve_separable(system, target, seconds, job.observe)
+        spent = found.record.train_seconds
+        if found.network is None:
+            return Tried(tried.outcomes, _merged(tried.record, found.record))
+        model = Model(found.network, parameters_of(system))
+        heldout = heldout_of(system, model, job.seed)
+        outcome = Outcome(
+            system, full, scales, model, points, heldout, found.record,
+            Stop.CONVERGED, found.words, found.estimate,
+        )  # fmt: skip
+        tried = tried.extended(outcome)
+        seconds -= spent
+        enough = _score(outcome) < job.target
+        if (enough and (confirmed or spent > CHEAP * seconds)) or 3 * spent > seconds:
+            return tried
+        confirmed = enough
+        target /= FINER
+
+
+def _trained(problem: Problem, settings: Settings, job: Job, seconds: float) -> Outcome:
+    system = build_system(problem, settings.enforce)
+    chosen = plan(system, settings, job.target)
+    full = chosen.settings
+    _, net_key, train_key = jax.random.split(jax.random.key(job.seed), 3)
+    scales = field_scales(system, lambda s, k: network_of(system, full, s, k), net_key)
+    network = network_of(system, full, scales, net_key)
+    objective, theta = least_squares(system, full, network, job.seed)
+    trained = train(
+        objective,
+        theta,
+        chosen.stages,
+        Limits(seconds, job.target / 100, job.target / 2),
+        key=train_key,
+        observe=job.observe,
+        error_of=_error_of_parameters(system, objective),
+    )
+    lost = not np.isfinite(trained.heldout).all()
+    if lost and trained.stop is not Stop.INTERRUPTED:
+        raise FloatingPointError(next(iter(trained.record.events), "no finite loss"))
+    model = trained.objective.model(jnp.asarray(trained.theta))
+    wide = jax.tree.map(
+        lambda a: a.astype(jnp.float64) if eqx.is_inexact_array(a) else a,
+        model.network,
+    )
+    return Outcome(
+        system,
+        full,
+        scales,
+        Model(wide, parameters_of(system)),
+        np.asarray(trained.objective.blocks[0].points, float),
+        float(np.max(trained.heldout)),
+        trained.record,
+        trained.stop,
+        chosen.reason,
+    )
+
+
+def _error_of_parameters(
+    system: System, objective: LeastSquares
+) -> Callable[[Array], Array] | None:
+    error = error_of(system)
+    if error is None:
+        return None
+    return lambda theta: error(objective.model(theta))

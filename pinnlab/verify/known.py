@@ -1,0 +1,54 @@
+"""How far a model is from the truth, or from satisfying the equations."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from pinnlab.evaluation import field_expressions, term_sizes
+from pinnlab.residual import Model, make_rows
+from pinnlab.sampling import sample
+from pinnlab.scaling import parameters_of
+from pinnlab.system.exact import static_values
+from pinnlab.system.system import System
+from pinnlab.system.terms import EVERYWHERE, exact_solution
+
+
+ERROR_SAMPLE = 4096
+HELDOUT_SAMPLE = 2048
+
+
+def error_of(system: System) -> Callable[[Model], Array] | None:
+    """The worst field's relative error on a fixed sample, where a truth is given."""
+    exact = exact_solution(system.problem)
+    if set(exact) != set(system.fields):
+        return None
+    points = sample(system.problem, EVERYWHERE, ERROR_SAMPLE, seed=101)
+    truth = static_values(
+        system.problem, tuple(exact[f] for f in system.fields), points
+    )
+    keep = np.isfinite(truth).all(axis=1)
+    points, truth = jnp.asarray(points[keep]), jnp.asarray(truth[keep])
+    rows = make_rows(system, field_expressions(system))
+    parameters = parameters_of(system)
+    known = jax.jit(jax.vmap(lambda p: rows.known(parameters, p)))(points)
+    size = jnp.sqrt(jnp.sum(truth**2, axis=0))
+    size = jnp.where(size > 0, size, jnp.sqrt(float(len(truth))))
+
+    def error(model: Model) -> Array:
+        found = jax.vmap(rows, in_axes=(None, 0, 0))(model, points, known)
+        return jnp.max(jnp.sqrt(jnp.sum((found - truth) ** 2, axis=0)) / size)
+
+    return error
+
+
+def heldout_of(system: System, model: Model, seed: int) -> float:
+    """The worst equation's residual on fresh points, relative to its largest term."""
+    worst = 0.0
+    for term in system.equations:
+        points = sample(system.problem, term.place, HELDOUT_SAMPLE, seed + 40_009)
+        residual, size = term_sizes(system, model, term, points)
+        worst = max(worst, float(np.sqrt(np.mean(residual**2))) / (size or 1.0))
+    return worst

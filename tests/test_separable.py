@@ -1,0 +1,167 @@
+"""Separable features: derivatives, slabs, Gauss-Newton, and the route as a whole."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from pinnlab import Solution, loads_problem, solve
+from pinnlab.equation.jets import jets
+from pinnlab.network import Separable
+from pinnlab.network.basis import chebyshev, harmonics, tail
+from pinnlab.newton import route
+from pinnlab.newton.space import Space, radau_nodes
+from pinnlab.newton.structure import evolution_of
+from pinnlab.system.system import build_system
+
+
+PREDATORS = """
+coordinates = { t = [0, 10] }
+fields = ["r", "p"]
+[equations]
+prey = "dt(r) = 2*r - 0.04*r*p"
+predator = "dt(p) = 0.02*r*p - 1.06*p"
+[conditions]
+initial = { on = "t = 0", equation = ["r = 100", "p = 15"] }
+"""
+
+SOLITON = """
+coordinates = { t = [0, 1], x = [-10, 10] }
+fields = ["u"]
+periodic = ["x"]
+[equations]
+wave = "dt(u) + 6*u*dx(u) + dxxx(u) = 0"
+[conditions]
+initial = { on = "t = 0", equation = "u = 2/cosh(x)^2" }
+"""
+
+LAYERS = """
+coordinates = { x = [0, 1] }
+fields = ["u"]
+[equations]
+explosion = "dxx(u) + exp(u) = 0"
+[conditions]
+ends = { on = ["x = 0", "x = 1"], equation = "u = 0" }
+[solver]
+strategy = "separable"
+"""
+
+
+def random_network() -> Separable:
+    key = jax.random.key(0)
+    coefficients = jax.random.normal(key, (3, 2, 5, 7))
+    edges = jnp.asarray([0.0, 0.5, 0.8, 2.0])
+    return Separable(coefficients, edges, 0, (0.0, -1.0), (2.0, 3.0), (1,))
+
+
+@pytest.mark.parametrize("family", [chebyshev, harmonics])
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_the_functions_derivatives_are_those_of_their_values(family, order):
+    z, h = np.linspace(-0.9, 0.9, 7), 1e-4
+    slope = (family(z + h, 9, order - 1) - family(z - h, 9, order - 1)) / (2 * h)
+    np.testing.assert_allclose(
+        family(z, 9, order), slope, rtol=1e-6, atol=1e-4 * 30**order
+    )
+
+
+def test_jets_of_a_separable_network_agree_with_nested_derivatives():
+    network, point = random_network(), jnp.asarray([0.6, 0.3])
+    wanted = ((0, 0), (1, 0), (0, 1), (1, 1), (0, 3))
+    found = jets(network, point, wanted)
+    dx = lambda f: lambda p: jax.jvp(f, (p,), (jnp.asarray([0.0, 1.0]),))[1]
+    dt = lambda f: lambda p: jax.jvp(f, (p,), (jnp.asarray([1.0, 0.0]),))[1]
+    expected = [network, dt(network), dx(network), dt(dx(network)), dx(dx(dx(network)))]
+    for row, function in zip(found, expected, strict=True):
+        np.testing.assert_allclose(row, function(point), rtol=1e-10)
+
+
+def test_a_point_belongs_to_its_slab_and_the_ends_to_theirs():
+    network = random_network()
+    for t, slab in ((0.0, 0), (0.5, 0), (0.51, 1), (0.8, 1), (2.0, 2)):
+        only = Separable(
+            network.coefficients[slab : slab + 1],
+            network.edges[slab : slab + 2],
+            0,
+            network.lower,
+            network.upper,
+            network.periodic,
+        )
+        point = jnp.asarray([t, 0.3])
+        np.testing.assert_allclose(network(point), only(point), rtol=1e-12)
+
+
+def test_radau_nodes_integrate_exactly_up_to_their_degree():
+    nodes = radau_nodes(4)
+    weights = np.linalg.solve(
+        np.vander(nodes, 4, increasing=True).T,
+        [(1 - (-1) ** (k + 1)) / (k + 1) for k in range(4)],
+    )
+    for k in range(7):
+        exact = (1 - (-1) ** (k + 1)) / (k + 1)
+        assert weights @ nodes**k == pytest.approx(exact, abs=1e-13)
+    assert nodes[-1] == 1.0
+
+
+@pytest.mark.parametrize("known", [1, 2])
+def test_unknown_numbers_do_not_touch_the_initial_data(known):
+    space = Space((6, 5), (), 0, (known,))
+    left = np.array([-1.0])
+    for order in range(known):
+        row = space.functions(0, left, order)[0]
+        np.testing.assert_allclose(row @ space.unknown(0), 0.0, atol=1e-13)
+        data = np.arange(known * 5.0).reshape(known, 5)
+        np.testing.assert_allclose(row @ space.lift(0, data), data[order])
+
+
+def test_the_tail_is_the_share_of_the_highest_degrees():
+    assert tail(np.array([3.0, 0.0, 0.0, 4.0]), 0, False) == pytest.approx(0.8)
+    assert tail(np.array([1.0, 0.0, 0.0]), 0, True) == 1.0
+
+
+def test_populations_are_followed_over_many_cycles():
+    solution = solve(loads_problem(PREDATORS, "predators"), target=1e-6, budget=30)
+    values = solution(t=np.array([1.0, 5.0, 10.0]))
+    assert isinstance(values, dict)
+    # Values to six decimals by an eighth-order Runge-Kutta method.
+    np.testing.assert_allclose(
+        values["r"], [120.660025, 100.163868, 100.327928], rtol=1e-7
+    )
+    np.testing.assert_allclose(
+        values["p"], [108.651742, 15.016532, 15.033140], rtol=1e-6
+    )
+    assert "slabs" in solution.report.strategy
+
+
+def test_a_soliton_travels_unchanged_and_is_saved(tmp_path):
+    solution = solve(loads_problem(SOLITON, "soliton"), target=1e-4, budget=60)
+    x = np.linspace(-6, 9, 50)
+    # The speed of u = 2 sech^2 is 4; the domain is long enough for its tails.
+    exact = 2 / np.cosh(x - 4.0) ** 2
+    found = solution.values(np.stack([np.ones_like(x), x], axis=1))["u"]
+    np.testing.assert_allclose(found, exact, atol=2e-4)
+    again = Solution.load(solution.save(tmp_path / "soliton.h5"))
+    np.testing.assert_array_equal(again(t=0.7, x=x), solution(t=0.7, x=x))
+
+
+def test_a_steady_nonlinear_problem_is_solved_to_rounding():
+    solution = solve(loads_problem(LAYERS, "bratu"), target=1e-10, budget=30)
+    # u(1/2) = 2 log(cosh(theta/4) / ...) with theta = sqrt(2) cosh(theta/4).
+    theta = 1.517164599
+    assert solution(x=0.5) == pytest.approx(2 * np.log(np.cosh(theta / 4)), abs=1e-8)
+
+
+def test_what_is_no_evolution_is_seen():
+    terminal = PREDATORS.replace('on = "t = 0"', 'on = "t = 10"')
+    assert evolution_of(build_system(loads_problem(terminal), "rows")) is None
+    few = PREDATORS.replace('["r = 100", "p = 15"]', '"r = 100"')
+    assert evolution_of(build_system(loads_problem(few), "rows")) is None
+    system = build_system(loads_problem(SOLITON), "rows")
+    evolution = evolution_of(system)
+    assert evolution is not None and evolution.initial == (1,)
+    assert route.suits(system)
+
+
+def test_a_route_without_a_solution_says_so():
+    problem = LAYERS.replace("exp(u)", "5*exp(u)")
+    with pytest.raises(FloatingPointError, match="separable route found no solution"):
+        solve(loads_problem(problem, "no solution"), budget=10)
