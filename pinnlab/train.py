@@ -16,8 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from pinnlab.nonfinite import find
 from pinnlab.optimizer import AbstractOptimizer
-from pinnlab.points import diagnose, look
+from pinnlab.points import look
 from pinnlab.residual import Known, LeastSquares
 
 
@@ -329,7 +330,7 @@ class _Run:
         return self.heldout < self.limits.heldout
 
     def _roll_back(self, stage: Stage, done: int) -> None:
-        where = diagnose(self.objective, self.theta) or "the loss is not finite"
+        where = find(self.objective, self.theta) or "the loss is not finite"
         self.record.events.append(
             f"{stage.name}, iteration {done}: {where}; went back to the last good model"
         )

@@ -17,7 +17,7 @@ LAYERS = [
     {"system"},
     {"network", "optimizer"},
     {"residual"},
-    {"scaling", "points", "settings", "evaluation"},
+    {"scaling", "points", "nonfinite", "settings", "evaluation"},
     {"train", "assembly"},
     {"linear", "strategy"},
     {"verify", "atomic", "report_tables", "report"},
