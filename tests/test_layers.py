@@ -11,6 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "pinnlab"
 # A module may import from its own layer and from layers above it in this list.
 LAYERS = [
     {"errors", "result", "metrics"},
+    {"data"},
     {"equation"},
     {"problem"},
     {"sampling"},
@@ -23,6 +24,7 @@ LAYERS = [
     {"verify", "atomic", "report_tables", "report"},
     {"hdf5"},
     {"solution"},
+    {"sources", "compare"},
     {"solver", "plotting"},
     {"cli"},
 ]
