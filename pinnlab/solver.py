@@ -32,7 +32,7 @@ from pinnlab.strategy import linear_settings, plan, tries_linear
 from pinnlab.system.exact import static_values
 from pinnlab.system.system import System, build_system
 from pinnlab.system.terms import EVERYWHERE, exact_solution
-from pinnlab.train import Limits, Observation, Record, Stop, train
+from pinnlab.train import Inspect, Limits, Observation, Record, Stop, train
 from pinnlab.verify.preflight import Preflight, check
 from pinnlab.verify.truth import Evidence, gather, judge, report
 
@@ -69,6 +69,7 @@ class Job:
     budget: float
     seed: int
     observe: Callable[[Observation], None]
+    inspect: Inspect | None = None
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,7 @@ def solve(
     seed: int = 0,
     progress: Progress | None = None,
     checked: Preflight | None = None,
+    inspect: Inspect | None = None,
 ) -> Solution:
     """Solve a problem and verify the solution.
 
@@ -103,6 +105,7 @@ def solve(
     - `budget`: seconds of training; compilation and verification are extra.
     - `seed`: of everything random.
     - `checked`: the problem's preflight, where it was done before.
+    - `inspect`: looks at the compiled programs of training (`diagnosis.watch`).
 
     **Returns:** a `Solution` with its report, whatever the verdict.
 
@@ -119,7 +122,7 @@ def solve(
     if checked.errors:
         raise ProblemError("\n".join(checked.errors), file=problem.name)
     settings = read_settings(problem.solver, f"{problem.name}.toml")
-    job = Job(target, budget, seed, _observer(progress, budget))
+    job = Job(target, budget, seed, _observer(progress, budget), inspect)
     began = time.perf_counter()
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
         outcome = _best(problem, settings, job)
@@ -226,6 +229,7 @@ def _trained(problem: Problem, settings: Settings, job: Job, seconds: float) -> 
         key=train_key,
         observe=job.observe,
         error_of=_error_of_parameters(system, objective),
+        inspect=job.inspect,
     )
     lost = not np.isfinite(trained.heldout).all()
     if lost and trained.stop is not Stop.INTERRUPTED:
