@@ -21,10 +21,10 @@ LAYERS = [
     {"scaling", "points", "nonfinite", "settings", "evaluation"},
     {"train", "assembly"},
     {"linear", "strategy"},
-    {"verify", "atomic", "report_tables", "report"},
+    {"verify", "atomic", "report_tables", "report_diagnosis", "report"},
     {"hdf5"},
     {"solution"},
-    {"sources", "compare"},
+    {"sources", "compare", "diagnosis"},
     {"solver", "plotting"},
     {"cli"},
 ]

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from pinnlab import loads_problem, make_problem, solve
+from pinnlab import loads_problem, make_problem
 from pinnlab.assembly import least_squares, network_of
 from pinnlab.nonfinite import Fault, find
 from pinnlab.settings import read_settings
@@ -188,12 +188,3 @@ def test_an_equation_given_as_a_function_is_named_by_its_point():
     assert found is not None
     assert (found.expression, found.term) == ("the residual", "growth")
     assert found.point == {"t": 32.5 / 64}
-
-
-def test_training_that_turns_negative_names_the_logarithm():
-    text = DECAY.replace("EQUATION", "log(u) - 1").replace(
-        "points = 64", "points = 32\nredraw = 5\niterations = 60"
-    )
-    solution = solve(loads_problem(text), budget=30)
-    warnings = [w for w in solution.report.warnings if "log(u)" in w]
-    assert warnings and "equation 'decay' at t =" in warnings[0]
