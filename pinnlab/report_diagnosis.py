@@ -18,7 +18,7 @@ def diagnosis_parts(found: Diagnosis) -> list[Text | Table]:
         parts.append(line.append(f"{check.name}{detail}", style="default"))
     if found.step_memory_mb:
         parts.append(Text(f"a step needs {found.step_memory_mb:.1f} MB"))
-    if found.gradients:
+    if len(found.gradients) > 1:
         rows = [(g.term, f"{g.share:.0%}", f"{g.cosine:+.2f}") for g in found.gradients]
         parts.append(_table(("gradient of", "share", "cosine with the rest"), rows))
     if found.spectra:

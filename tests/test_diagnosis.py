@@ -101,8 +101,9 @@ def test_a_healthy_run_passes_every_check(compiled):
     assert not jax.config.jax_explain_cache_misses  # pyright: ignore
 
 
-def test_defects_of_the_host_loop_are_seen(compiled):
+def test_defects_of_the_host_loop_are_seen(compiled, capfd):
     hoard: list = []
+    triple = jax.jit(lambda a: 3 * a)
 
     class Leaking(Watch):
         """Keeps an array, and compiles anew, between the steps."""
@@ -112,15 +113,16 @@ def test_defects_of_the_host_loop_are_seen(compiled):
 
             def broken(objective, carry, count):
                 hoard.append(jnp.ones(3) + len(hoard))
-                jax.jit(lambda a: a * 3.25 - 1)(jnp.ones(len(hoard) + 40))
+                triple(jnp.ones(len(hoard) + 40))
                 return watched(objective, carry, count)
 
             return broken
 
     failed = trained(Leaking(), compiled, keys=7)
     assert "two looks had the same key" in failed["random keys used once"]
-    assert "lambda" in failed["compiled once"]
+    assert "at a, now f64[42] and before f64[41]" in failed["compiled once"]
     assert "no arrays leak" in failed
+    assert "CACHE" not in capfd.readouterr().err
 
 
 def test_a_transfer_inside_the_step_is_seen(compiled):

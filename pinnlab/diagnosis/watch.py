@@ -24,6 +24,8 @@ from pinnlab.train import Programs, Stage
 
 COMPILED = "/jax/core/compile/backend_compile_duration"
 MEGABYTE = 2**20
+CAUSE = re.compile(r"^\s+\* (at .*)$", re.M)
+LONGEST = 120
 
 
 @dataclass
@@ -74,7 +76,7 @@ class Watch:
                 self.events.append(str(kwargs.get("fun_name", "a program")))
 
         causes = _Causes(self.events)
-        logger = logging.getLogger("jax._src.pjit")
+        logger = logging.getLogger("jax")
         spread = logger.propagate
         jax.monitoring.register_event_duration_secs_listener(listener)
         logger.addHandler(causes)
@@ -148,11 +150,17 @@ class _Causes(logging.Handler):
     def __init__(self, events: list[str]):
         logging.Handler.__init__(self)
         self.events = events
+        self.spare = logging.StreamHandler()
 
     def emit(self, record: logging.LogRecord) -> None:
-        lines = re.findall(r"^\s+\* (at .*)$", record.getMessage(), re.M)
-        if lines:
-            self.events.append(lines[0])
+        message = record.getMessage()
+        if message.startswith("TRACING CACHE MISS"):
+            self.events.extend(c[:LONGEST] for c in CAUSE.findall(message)[:1])
+        elif "PERSISTENT COMPILATION CACHE" not in message.upper() and (
+            not message.startswith("Not writing persistent cache")
+        ):
+            # Whatever else JAX warns of is shown as it would be without the watch.
+            self.spare.handle(record)
 
 
 def memory_of(program: Callable) -> int:
