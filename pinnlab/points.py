@@ -51,20 +51,3 @@ def _look(
 
 def _rms(values: Float[Array, "points terms"]) -> Float[Array, " terms"]:
     return jnp.sqrt(jnp.mean(values**2, axis=0))
-
-
-def diagnose(objective: LeastSquares, theta: Float[Array, " P"]) -> str:
-    """Which term is not finite, and where; empty if all are."""
-    model = objective.model(theta)
-    for block in objective.blocks:
-        raw = block.raw(model)
-        for i, name in enumerate(block.rows.names):
-            bad = ~jnp.isfinite(raw[:, i])
-            if bool(bad.any()):
-                point = block.points[int(jnp.argmax(bad))]
-                names = block.rows.system.coordinates
-                place = ", ".join(
-                    f"{n} = {float(v):.4g}" for n, v in zip(names, point, strict=True)
-                )
-                return f"'{name}' is not finite at {place}"
-    return ""

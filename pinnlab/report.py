@@ -1,5 +1,6 @@
 """The truth report for people (a terminal table) and for programs (JSON)."""
 
+import dataclasses
 import math
 
 from rich.console import Console, Group
@@ -7,6 +8,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from pinnlab.report_diagnosis import diagnosis_parts
 from pinnlab.result import ConditionCheck, Report
 
 
@@ -20,10 +22,11 @@ def report_json(report: Report) -> dict[str, object]:
 
     **Returns:** the keys `verdict`, `reason`, `suggestion`, `target`, `strategy`,
     `rel_l2`, `fields`, `parameters`, `equations`, `conditions`, `seconds`,
-    `iterations`, `network_parameters`, `peak_memory_mb` and `warnings`.
+    `iterations`, `network_parameters`, `peak_memory_mb` and `warnings`; with
+    `--debug` also `diagnosis`.
     """
     cost = report.cost
-    return {
+    found: dict[str, object] = {
         "verdict": report.verdict,
         "reason": report.reason,
         "suggestion": report.suggestion,
@@ -59,6 +62,9 @@ def report_json(report: Report) -> dict[str, object]:
         "peak_memory_mb": _finite(cost.peak_memory_mb),
         "warnings": list(report.warnings),
     }
+    if report.diagnosis is not None:
+        found["diagnosis"] = dataclasses.asdict(report.diagnosis)
+    return found
 
 
 def render_report(report: Report, console: Console) -> None:
@@ -72,6 +78,8 @@ def render_report(report: Report, console: Console) -> None:
         parts.append(_conditions(report))
     for warning in report.warnings:
         parts.append(Text(f"warning: {warning}", style="yellow"))
+    if report.diagnosis is not None:
+        parts += diagnosis_parts(report.diagnosis)
     parts.append(_cost(report))
     # A blank line below each table, none between lines of text.
     spaced = [Padding(p, (0, 0, isinstance(p, Table), 1), expand=False) for p in parts]

@@ -1,13 +1,23 @@
 """The truth report as HDF5 tables: a group per list, a dataset per column."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import h5py
 import numpy as np
 
-from pinnlab.result import ConditionCheck, Cost, EquationCheck, FieldError, Report
+from pinnlab.result import (
+    ConditionCheck,
+    Cost,
+    Diagnosis,
+    EquationCheck,
+    FieldError,
+    Report,
+    ResidualSpectrum,
+    RunCheck,
+    TermGradient,
+)
 
 
 TABLES = {
@@ -15,27 +25,54 @@ TABLES = {
     "conditions": ConditionCheck,
     "fields": FieldError,
 }
+DIAGNOSIS = {
+    "checks": RunCheck,
+    "gradients": TermGradient,
+    "spectra": ResidualSpectrum,
+}
 SINGLE = ("verdict", "reason", "suggestion", "target", "strategy")
 
-_Row = TypeVar("_Row", EquationCheck, ConditionCheck, FieldError)
+_Row = TypeVar(
+    "_Row",
+    EquationCheck,
+    ConditionCheck,
+    FieldError,
+    RunCheck,
+    TermGradient,
+    ResidualSpectrum,
+)
 
 
 def write_report(group: h5py.Group, report: Report) -> None:
     """Write a report: attributes for what is single, a group for each table."""
     for name in SINGLE:
         group.attrs[name] = getattr(report, name)
-    group.create_dataset(
-        "warnings", data=list(report.warnings), dtype=h5py.string_dtype()
-    )
-    for name, kind in TABLES.items():
-        rows = getattr(report, name)
+    _write_strings(group, "warnings", report.warnings)
+    _write_tables(group, report, TABLES)
+    if report.diagnosis is not None:
+        inner = group.create_group("diagnosis", track_order=True)
+        inner.attrs["suggestion"] = report.diagnosis.suggestion
+        inner.attrs["step_memory_mb"] = report.diagnosis.step_memory_mb
+        _write_strings(inner, "failures", report.diagnosis.failures)
+        _write_tables(inner, report.diagnosis, DIAGNOSIS)
+    cost = group.create_group("cost", track_order=True)
+    for name, value in dataclasses.asdict(report.cost).items():
+        cost.attrs[name] = value
+
+
+def _write_strings(group: h5py.Group, name: str, texts: Sequence[str]) -> None:
+    group.create_dataset(name, data=list(texts), dtype=h5py.string_dtype())
+
+
+def _write_tables(
+    group: h5py.Group, source: Report | Diagnosis, kinds: Mapping[str, type]
+) -> None:
+    for name, kind in kinds.items():
+        rows = getattr(source, name)
         table = group.create_group(name, track_order=True)
         for column in dataclasses.fields(kind):
             values = [getattr(row, column.name) for row in rows]
             table.create_dataset(column.name, data=values, dtype=_dtype(column.type))
-    cost = group.create_group("cost", track_order=True)
-    for name, value in dataclasses.asdict(report.cost).items():
-        cost.attrs[name] = value
 
 
 def read_report(group: h5py.Group) -> Report:
@@ -59,6 +96,20 @@ def read_report(group: h5py.Group) -> Report:
             peak_memory_mb=number(cost, "peak_memory_mb"),
         ),
         warnings=strings(dataset(group, "warnings")),
+        diagnosis=_read_diagnosis(subgroup(group, "diagnosis"))
+        if "diagnosis" in group
+        else None,
+    )
+
+
+def _read_diagnosis(group: h5py.Group) -> Diagnosis:
+    return Diagnosis(
+        suggestion=str(group.attrs["suggestion"]),
+        step_memory_mb=number(group, "step_memory_mb"),
+        failures=strings(dataset(group, "failures")),
+        checks=_rows(subgroup(group, "checks"), RunCheck),
+        gradients=_rows(subgroup(group, "gradients"), TermGradient),
+        spectra=_rows(subgroup(group, "spectra"), ResidualSpectrum),
     )
 
 
@@ -104,4 +155,5 @@ def _rows(table: h5py.Group, kind: type[_Row]) -> tuple[_Row, ...]:
 def _dtype(kind: object) -> np.dtype:
     if kind is str:
         return h5py.string_dtype()
-    return np.dtype(np.int64 if kind is int else np.float64)
+    kinds = {int: np.int64, bool: np.bool_}
+    return np.dtype(kinds.get(kind, np.float64))

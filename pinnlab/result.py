@@ -60,6 +60,50 @@ class Cost:
 
 
 @dataclass(frozen=True)
+class RunCheck:
+    """One check of the programs of a run: whether it holds, and what was seen."""
+
+    name: str
+    passed: bool
+    detail: str
+
+
+@dataclass(frozen=True)
+class TermGradient:
+    """A term's share of the gradients' sizes; its cosine with all others' gradient."""
+
+    term: str
+    share: float
+    cosine: float
+
+
+@dataclass(frozen=True)
+class ResidualSpectrum:
+    """Shares of a residual's energy by frequency along a coordinate."""
+
+    equation: str
+    coordinate: str
+    low: float
+    middle: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What `--debug` saw, and the one change that it suggests ("" for none).
+
+    - `failures`: parts of the equations that were not finite in training.
+    """
+
+    suggestion: str
+    step_memory_mb: float
+    failures: tuple[str, ...]
+    checks: tuple[RunCheck, ...]
+    gradients: tuple[TermGradient, ...]
+    spectra: tuple[ResidualSpectrum, ...]
+
+
+@dataclass(frozen=True)
 class Report:
     """The truth report: the verdict and the evidence for it."""
 
@@ -73,6 +117,7 @@ class Report:
     fields: tuple[FieldError, ...]
     cost: Cost
     warnings: tuple[str, ...] = ()
+    diagnosis: Diagnosis | None = None
 
     @property
     def rel_l2(self) -> float | None:

@@ -22,7 +22,7 @@ from pinnlab.settings import Settings
 from pinnlab.strategy import linear_settings, plan, separable_settings, tries
 from pinnlab.system.system import System, build_system
 from pinnlab.system.terms import EVERYWHERE
-from pinnlab.train import Limits, Observation, Record, Stop, train
+from pinnlab.train import Inspect, Limits, Observation, Record, Stop, train
 from pinnlab.verify.known import error_of, heldout_of
 
 
@@ -42,6 +42,7 @@ class Job:
     budget: float
     seed: int
     observe: Callable[[Observation], None]
+    inspect: Inspect | None = None
 
 
 @dataclass(frozen=True)
@@ -216,6 +217,7 @@ def _trained(problem: Problem, settings: Settings, job: Job, seconds: float) -> 
         key=train_key,
         observe=job.observe,
         error_of=_error_of_parameters(system, objective),
+        inspect=job.inspect,
     )
     lost = not np.isfinite(trained.heldout).all()
     if lost and trained.stop is not Stop.INTERRUPTED:

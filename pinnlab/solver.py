@@ -20,7 +20,7 @@ from pinnlab.result import Cost, Result
 from pinnlab.routes import Job, Outcome, best_outcome
 from pinnlab.settings import read_settings, settings_table
 from pinnlab.solution import Solution, grid_axes, grid_points, variables_on
-from pinnlab.train import Observation, Record, Stop
+from pinnlab.train import Inspect, Observation, Record, Stop
 from pinnlab.verify.preflight import Preflight, check
 from pinnlab.verify.truth import Evidence, gather, judge, report
 
@@ -54,6 +54,7 @@ def solve(
     seed: int = 0,
     progress: Progress | None = None,
     checked: Preflight | None = None,
+    inspect: Inspect | None = None,
 ) -> Solution:
     """Solve a problem and verify the solution.
 
@@ -63,6 +64,7 @@ def solve(
     - `budget`: seconds of training; compilation and verification are extra.
     - `seed`: of everything random.
     - `checked`: the problem's preflight, where it was done before.
+    - `inspect`: looks at the compiled programs of training (`diagnosis.watch`).
 
     **Returns:** a `Solution` with its report, whatever the verdict.
 
@@ -79,7 +81,7 @@ def solve(
     if checked.errors:
         raise ProblemError("\n".join(checked.errors), file=problem.name)
     settings = read_settings(problem.solver, f"{problem.name}.toml")
-    job = Job(target, budget, seed, _observer(progress, budget))
+    job = Job(target, budget, seed, _observer(progress, budget), inspect)
     began = time.perf_counter()
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
         outcome = best_outcome(problem, settings, job)

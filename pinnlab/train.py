@@ -16,8 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from pinnlab.nonfinite import find
 from pinnlab.optimizer import AbstractOptimizer
-from pinnlab.points import diagnose, look
+from pinnlab.points import look
 from pinnlab.residual import Known, LeastSquares
 
 
@@ -124,6 +125,10 @@ class Programs(eqx.Module):
         return self.resume(known, theta, state)
 
 
+Inspect = Callable[[Stage, Programs], Programs]
+"""Looks at a stage's compiled programs, and may wrap them."""
+
+
 def _advance(
     objective: LeastSquares, carry: tuple, count: Array, optimizer: AbstractOptimizer
 ) -> tuple:
@@ -192,6 +197,7 @@ def train(
     key: PRNGKeyArray,
     observe: Observe,
     error_of: ErrorOf | None = None,
+    inspect: Inspect | None = None,
 ) -> Trained:
     """Run the stages one after another on the same least-squares problem.
 
@@ -199,10 +205,12 @@ def train(
 
     - `observe`: called after every piece of training.
     - `error_of`: the known relative error of parameters, where there is a truth.
+    - `inspect`: called with the compiled programs of every stage.
 
     **Returns:** the parameters with the smallest held-out residual.
     """
     run = _Run(objective, theta, limits, key, observe, error_of)
+    run.inspect = inspect
     stop = Stop.ITERATIONS
     for i, stage in enumerate(stages):
         stop = run.stage(stage)
@@ -228,6 +236,7 @@ class _Run:
         self.limits = limits
         self.key = key
         self.observe = observe
+        self.inspect: Inspect | None = None
         self.record = Record()
         self.best = np.array(theta)
         self.best_heldout = np.full(1, np.inf)
@@ -244,6 +253,8 @@ class _Run:
         began = time.perf_counter()
         programs = compile_stage(stage, self.objective, self.theta)
         self.record.compile_seconds += time.perf_counter() - began
+        if self.inspect is not None:
+            programs = self.inspect(stage, programs)
         try:
             stop = self._loop(stage, programs)
             if stop not in (Stop.DIVERGED, Stop.TARGET):
@@ -330,7 +341,7 @@ class _Run:
         return self.heldout < self.limits.heldout
 
     def _roll_back(self, stage: Stage, done: int) -> None:
-        where = diagnose(self.objective, self.theta) or "the loss is not finite"
+        where = find(self.objective, self.theta) or "the loss is not finite"
         self.record.events.append(
             f"{stage.name}, iteration {done}: {where}; went back to the last good model"
         )

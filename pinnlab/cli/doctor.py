@@ -1,40 +1,170 @@
-"""`doctor`: what pinnlab runs on, for a bug report or a puzzled user."""
+"""`doctor`: what pinnlab runs on and whether it works, for a bug report.
 
+What it prints can be pasted into an issue: no names of hosts or users, no paths.
+"""
+
+import json
 import os
 import platform
+import time
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated
 
 import typer
 
-from pinnlab.cli.terminal import friendly
+from pinnlab.cli.options import Json
+from pinnlab.cli.terminal import Status, friendly
 
 
-PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy", "scipy", "h5py", "matplotlib")
+PACKAGES = (
+    "jax",
+    "jaxlib",
+    "equinox",
+    "optax",
+    "numpy",
+    "scipy",
+    "h5py",
+    "matplotlib",
+)
+OPTIONAL = ("diffrax", "lineax", "optimistix", "xarray", "h5netcdf")
+ENVIRONMENT = ("XLA_FLAGS", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "JAX_", "XLA_")
+"""Beginnings of the variables that change how JAX computes."""
+
+PROBLEM = """
+title = "Logistic growth"
+coordinates = { t = [0, 2] }
+fields = ["u"]
+[equations]
+growth = "dt(u) = 2*u*(1 - u)"
+[conditions]
+start = { on = "t = 0", equation = "u = 0.1" }
+[exact]
+u = "1/(1 + 9*exp(-2*t))"
+[solver]
+optimizer = "levenberg_marquardt"
+iterations = 40
+points = 64
+redraw = 20
+network = { width = 8, depth = 1 }
+"""
+TARGET = 1e-4
+
+
+@dataclass(frozen=True)
+class SelfTest:
+    """A small problem with a known solution, solved: its error and what was wanted."""
+
+    problem: str
+    rel_l2: float | None
+    target: float
+    seconds: float
+    failure: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the error is below the target."""
+        return self.rel_l2 is not None and self.rel_l2 <= self.target
 
 
 @friendly
-def doctor() -> None:
-    """Show versions, devices and precision."""
+def doctor(
+    test: Annotated[
+        bool, typer.Option(help="Solve a small problem with a known solution.")
+    ] = True,
+    as_json: Json = False,
+) -> None:
+    """Show versions, devices and precision, and solve a small problem.
+
+    The output holds no names of hosts or users and no paths. Exit status: 0 everything
+    works, 1 the error of the small problem is too large or there is no float64.
+    """
+    facts = environment()
+    tested = self_test() if test else None
+    good = facts["float64"].startswith("yes") and (tested is None or tested.passed)
+    if as_json:
+        found = {"verdict": "pass" if good else "fail", "environment": facts}
+        solved = asdict(tested) | {"passed": tested.passed} if tested else None
+        typer.echo(json.dumps(found | {"self_test": solved}, indent=2))
+    else:
+        width = max(map(len, facts))
+        for name, value in facts.items():
+            typer.echo(f"{name:<{width}}  {value}")
+        if tested is not None:
+            typer.echo(f"{'self-test':<{width}}  {_sentence(tested)}")
+    raise typer.Exit(int(Status.PASS if good else Status.NOT_PASSED))
+
+
+def environment() -> dict[str, str]:
+    """Versions, devices, precision and settings, as short texts."""
     import jax
-    import jax.numpy as jnp
 
     import pinnlab
-    from pinnlab.cli.gallery import gallery, gallery_folder
+    from pinnlab.cli.gallery import gallery
 
-    lines = {"pinnlab": pinnlab.__version__, "python": platform.python_version()}
-    lines |= {name: _version(name) for name in PACKAGES}
-    lines["system"] = f"{platform.system()} {platform.machine()}"
-    lines["cores"] = str(_cores())
+    facts = {"pinnlab": pinnlab.__version__, "python": platform.python_version()}
+    facts |= {name: _version(name) or "not installed" for name in PACKAGES}
+    facts |= {name: found for name in OPTIONAL if (found := _version(name))}
+    facts["system"] = f"{platform.system()} {platform.machine()}"
+    facts["cores"] = str(_cores())
+    facts["memory"] = _memory()
     devices = (f"{d.platform} ({d.device_kind})" for d in jax.devices())
-    lines["devices"] = ", ".join(devices)
+    facts["devices"] = ", ".join(devices)
+    facts |= _precision()
+    facts["gallery"] = f"{len(gallery())} problems"
+    for name in sorted(os.environ):
+        if name.startswith(ENVIRONMENT):
+            facts[name] = _without_paths(os.environ[name])
+    return facts
+
+
+def self_test() -> SelfTest:
+    """Solve logistic growth by Levenberg-Marquardt; the error is usually 1e-6."""
+    from pinnlab.problem.file import loads_problem
+    from pinnlab.solver import solve
+
+    began = time.perf_counter()
+    error, failure = None, ""
+    try:
+        solution = solve(loads_problem(PROBLEM, "logistic"), target=TARGET, budget=60)
+        error = solution.report.rel_l2
+    except (ValueError, RuntimeError, ArithmeticError, ImportError) as problem:
+        failure = _without_paths(f"{type(problem).__name__}: {problem}")
+    seconds = time.perf_counter() - began
+    return SelfTest("logistic growth", error, TARGET, round(seconds, 1), failure)
+
+
+def _sentence(tested: SelfTest) -> str:
+    if tested.rel_l2 is None:
+        return f"FAILED ({tested.failure})"
+    word = "passed" if tested.passed else "FAILED"
+    return (
+        f"{word}: {tested.problem}, relative L2 error {tested.rel_l2:.1e} "
+        f"(wanted {tested.target:.0e}), {tested.seconds:.1f} s"
+    )
+
+
+def _precision() -> dict[str, str]:
+    """What float64 and a float32 matrix product are worth on the first device."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
     with jax.enable_x64(True):
         # The gap above 1: 2.2e-16 where float64 is real.
         gap = float(jnp.nextafter(jnp.ones(()), 2.0) - 1.0)
     answer = "yes" if gap < 1e-15 else "NO"
-    lines["float64"] = f"{answer} (gap above 1: {gap:.1e})"
-    lines["gallery"] = f"{len(gallery())} problems in {gallery_folder()}"
-    for name, value in lines.items():
-        typer.echo(f"{name:<11} {value}")
+    facts = {"float64": f"{answer} (gap above 1: {gap:.1e})"}
+    matrix = np.random.default_rng(0).normal(size=(128, 128))
+    single = jnp.asarray(matrix, jnp.float32)
+    true = np.asarray(single, float) @ np.asarray(single, float)
+    for name in ("default", "highest"):
+        with jax.default_matmul_precision(name):
+            error = float(np.max(np.abs(np.asarray(single @ single) - true)))
+        facts[f"matmul {name}"] = f"float32 error {error / np.max(np.abs(true)):.1e}"
+    setting = jax.config.jax_default_matmul_precision  # pyright: ignore
+    facts["matmul setting"] = f"{setting or 'default'} ('highest' while solving)"
+    return facts
 
 
 def _cores() -> int | None:
@@ -43,8 +173,25 @@ def _cores() -> int | None:
     return os.cpu_count()
 
 
-def _version(name: str) -> str:
+def _memory() -> str:
+    names = getattr(os, "sysconf_names", {})
+    if "SC_PHYS_PAGES" not in names:
+        return "unknown"
+    size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return f"{size / 2**30:.0f} GB"
+
+
+def _version(name: str) -> str | None:
     try:
         return version(name)
     except PackageNotFoundError:
-        return "not installed"
+        return None
+
+
+def _without_paths(text: str) -> str:
+    """The text with every word that holds a path cut short."""
+    words = []
+    for word in text.split():
+        cut = min((i for i in map(word.find, "/\\~") if i >= 0), default=-1)
+        words.append(word if cut < 0 else word[:cut] + "(a path)")
+    return " ".join(words)

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 import pinnlab
+from pinnlab.cli.compare import compare
 from pinnlab.cli.doctor import doctor
 from pinnlab.cli.files import plot, predict, show
 from pinnlab.cli.gallery import problems
@@ -39,7 +40,7 @@ def options(
     """What stands before a subcommand."""
 
 
-for command in (solve, check, show, plot, predict, problems, doctor):
+for command in (solve, check, show, plot, predict, compare, problems, doctor):
     app.command()(command)
 
 

@@ -38,17 +38,6 @@ def read_points(path: Path, ranges: Mapping[str, tuple[float, float]]) -> np.nda
     return np.array(points, float)
 
 
-def real_columns(values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Columns of real numbers: a complex `h` becomes `h_real` and `h_imag`."""
-    found: dict[str, np.ndarray] = {}
-    for name, column in values.items():
-        if np.iscomplexobj(column):
-            found |= {f"{name}_real": np.real(column), f"{name}_imag": np.imag(column)}
-        else:
-            found[name] = column
-    return found
-
-
 def csv_text(columns: Mapping[str, np.ndarray]) -> str:
     """A CSV table whose numbers read back to the same bits (at most 17 digits)."""
     text = io.StringIO()

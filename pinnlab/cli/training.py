@@ -3,6 +3,8 @@
 import dataclasses
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +19,7 @@ from pinnlab.cli.options import (
     seconds,
 )
 from pinnlab.cli.terminal import Status, console, friendly, leave
+from pinnlab.errors import ProblemError
 
 
 if TYPE_CHECKING:
@@ -36,6 +39,13 @@ Budget = Annotated[
 ]
 Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Of everything random.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
+Debug = Annotated[
+    bool, typer.Option("--debug", help="Check the run and add a diagnosis; slower.")
+]
+Profile = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Leave a trace of JAX's profiler in a folder."),
+]
 Plot = Annotated[bool, typer.Option(help="Also draw NAME.png.")]
 
 
@@ -49,6 +59,8 @@ def solve(
     settings: Settings = None,
     plot: Plot = True,
     force: Force = False,
+    debug: Debug = False,
+    profile: Profile = None,
     as_json: Json = False,
 ) -> None:
     """Solve a problem, verify the solution, and leave one HDF5 file and a picture.
@@ -69,7 +81,8 @@ def solve(
     if plot:
         check_writable(picture)
     checked = _preflight(loaded, target)
-    solution = _solved(loaded, target, span, seed, checked)
+    with profiled(profile):
+        solution = _solved(loaded, target, span, seed, checked, debug)
     solution.save(path, force=force)
     if plot:
         _draw(solution, picture)
@@ -109,21 +122,51 @@ def _preflight(problem: "Problem", target: float) -> "Preflight":
 
 
 def _solved(
-    problem: "Problem", target: float, budget: float, seed: int, checked: "Preflight"
+    problem: "Problem",
+    target: float,
+    budget: float,
+    seed: int,
+    checked: "Preflight",
+    debug: bool,
 ) -> "Solution":
     from pinnlab.cli.progress import TrainingProgress
+    from pinnlab.diagnosis.diagnosis import diagnosed
+    from pinnlab.diagnosis.watch import Watch
     from pinnlab.solver import solve as solved
 
     _keep_compiled_programs()
-    with TrainingProgress() as progress:
-        return solved(
+    watch = Watch() if debug else None
+    with TrainingProgress() as progress, watch.listening() if watch else nullcontext():
+        solution = solved(
             problem,
             target=target,
             budget=budget,
             seed=seed,
             progress=progress,
             checked=checked,
+            inspect=watch.inspect if watch else None,
         )
+    return diagnosed(solution, watch) if watch else solution
+
+
+@contextmanager
+def profiled(folder: Path | None) -> Iterator[None]:
+    """Leaves a trace of the block in the folder, which is made."""
+    if folder is None:
+        yield
+        return
+    from pinnlab.atomic import check_writable
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"--profile {folder}: cannot be made: {error.strerror}"
+        raise ProblemError(message) from error
+    check_writable(folder / "trace")
+    import jax
+
+    with jax.profiler.trace(str(folder)):
+        yield
 
 
 def _keep_compiled_programs() -> None:

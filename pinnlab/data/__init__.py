@@ -1,0 +1,1 @@
+"""Numbers from files of other programs: grids and scattered points, by name."""

@@ -1,0 +1,1 @@
+"""Why training goes as it does: checks of a run, and one change to try."""
