@@ -63,8 +63,8 @@ def _message(system: System, term: Term, given: list[Given]) -> str:
         if abs(inside + outside) > tolerance * size:
             return (
                 f"equations.{term.name}: no solution exists: what flows out through "
-                f"the boundary is {outside:.6g}, the sources make {0.0 - inside:.6g}; change "
-                "the boundary data or the source until both are equal"
+                f"the boundary is {outside:.6g}, the sources make {0.0 - inside:.6g}; "
+                "change the boundary data or the source until both are equal"
             )
     return ""
 

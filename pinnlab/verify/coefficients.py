@@ -62,11 +62,12 @@ def _jumping(problem: Problem, equation: Equation) -> list[str]:
 
 
 def _outside(problem: Problem, equation: str, name: str, text: str, jump: Jump) -> str:
-    several = sum(a.name != "t" for a in problem.axes) > 1
     short = text if len(text) < 20 else "k"
-    flux = (
-        f"div({short}*grad(...))" if several else f"d({short}*d(..., {name}), {name})"
-    )
+    dx = f"d{name}" if len(name) == 1 else "d"
+    by = "" if len(name) == 1 else f", {name}"
+    flux = f"{dx}({short}*{dx}(...{by}){by})"
+    if sum(a.name != "t" for a in problem.axes) > 1:
+        flux = f"div({short}*grad(...))"
     return (
         f"equations.{equation}: {text} jumps by {jump.size:.3g} at {jump.place} and "
         f"multiplies a second derivative: the flux is not continuous there; if it "
@@ -192,14 +193,21 @@ def _zero(problem: Problem, node: Expression) -> np.ndarray | None:
     if size[best] <= 1e-12 * largest:
         return points[best]
     if np.nanmin(values) < 0 < np.nanmax(values):
-        ends = points[[int(np.nanargmin(values)), int(np.nanargmax(values))]]
-        for _ in range(HALVINGS):
-            middle = ends.mean(axis=0)
-            above = array_values(problem, (node,), middle[None])[0, 0] > 0
-            ends[int(above)] = middle
+        signs = np.nanargmin(values), np.nanargmax(values)
+        middle = _root(problem, node, points[list(signs)])
         if abs(array_values(problem, (node,), middle[None])[0, 0]) < 1e-9 * largest:
             return middle
     return None
+
+
+def _root(problem: Problem, node: Expression, ends: np.ndarray) -> np.ndarray:
+    """A point between two of opposite signs where the sign changes, by bisection."""
+    middle = ends.mean(axis=0)
+    for _ in range(HALVINGS):
+        above = array_values(problem, (node,), middle[None])[0, 0] > 0
+        ends[int(above)] = middle
+        middle = ends.mean(axis=0)
+    return middle
 
 
 def _grid(problem: Problem) -> np.ndarray:

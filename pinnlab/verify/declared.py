@@ -123,9 +123,9 @@ def not_periodic(system: System) -> Findings:
                 for v in (axis.lower, axis.upper)
             )
             points = sample(problem, system.equations[0].place, 64, seed=2)
-            values = array_values(problem, ends, points)
+            values = array_values(problem, (*ends, lift), points)
             gap = float(np.max(np.abs(values[:, 0] - values[:, 1]), initial=0.0))
-            if gap > 1e-8 * (1e-300 + float(np.max(np.abs(values)))):
+            if gap > 1e-8 * float(np.max(np.abs(values))):
                 found.append(
                     f"the data of '{field}' are not periodic in {axis.name}: they "
                     f"differ by {gap:.2e} between the ends"

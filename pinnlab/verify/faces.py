@@ -1,9 +1,11 @@
 """Conditions counted against what the order of the equations needs on each face."""
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from pinnlab.equation.expression import Coordinate, Expression, Partial
+from pinnlab.equation.expression import ZERO, Coordinate, Expression, Partial
 from pinnlab.equation.structure import partials
 from pinnlab.sampling import sample
 from pinnlab.system.system import System
@@ -13,6 +15,9 @@ from pinnlab.verify.degenerate import ABSENT, matching_weights
 from pinnlab.verify.findings import Findings, listing
 from pinnlab.verify.linearized import atoms, slopes
 from pinnlab.verify.trial import random_state
+
+
+NEAR, DROPPED = 1e-6, 1e-4
 
 
 def face_counts(system: System) -> Findings:
@@ -145,26 +150,40 @@ def _held_elsewhere(system: System) -> bool:
 
 
 def _free_ends(system: System, axis: int) -> int:
-    """Faces at which the highest derivative of a scalar equation vanishes.
+    """Faces at which the highest derivative of a scalar equation drops out.
 
-    There the equation needs no condition (Fichera, 1956): S = 0 of Black-Scholes.
+    It vanishes there against the others (S = 0 of Black-Scholes, r = 0 in polar
+    coordinates), and a smooth solution needs no condition (Fichera, 1956).
     """
     residual = system.equations[0].residual
-    if len(system.equations) != 1 or not isinstance(residual, Expression):
-        return 0
     order = _order(system, system.fields[0], axis)
-    slope = _slope(residual, axis, len(system.coordinates), order)
-    if order != 2 or slope is None:
+    if len(system.equations) != 1 or not isinstance(residual, Expression) or order != 2:
         return 0
+    share = _share(system, residual, axis, order)
     points = sample(system.problem, EVERYWHERE, 64, seed=53)
-    state = random_state(system.problem.axes, system.fields, seed=5)
-    inside = np.abs(array_values(system.problem, (slope,), points, state))
+    inside = np.nanmax(share(points))
+    at = system.problem.axes[axis]
     count = 0
-    for value in (system.problem.axes[axis].lower, system.problem.axes[axis].upper):
-        points[:, axis] = value
-        found = np.abs(array_values(system.problem, (slope,), points, state))
-        count += bool(np.max(found) <= 1e-12 * np.max(inside))
+    for value, inwards in ((at.lower, 1), (at.upper, -1)):
+        points[:, axis] = value + inwards * NEAR * (at.upper - at.lower)
+        count += bool(np.nanmax(share(points)) <= DROPPED * inside)
     return count
+
+
+def _share(
+    system: System, residual: Expression, axis: int, order: int
+) -> Callable[[np.ndarray], np.ndarray]:
+    """The size of the pure derivative's coefficient among all, as a function."""
+    found = slopes(residual)
+    pure = _slope(residual, axis, len(system.coordinates), order) or ZERO
+    state = random_state(system.problem.axes, system.fields, seed=5)
+
+    def share(points: np.ndarray) -> np.ndarray:
+        every = (pure, *found.values())
+        sizes = np.abs(array_values(system.problem, every, points, state))
+        return sizes[:, 0] / np.sum(sizes[:, 1:], axis=1)
+
+    return share
 
 
 # -------------------------------------------------------------------- transport

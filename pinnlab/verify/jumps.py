@@ -70,11 +70,13 @@ def find_jump(
             np.concatenate([ends[:, :1], middle], axis=1),
             np.concatenate([middle, ends[:, 1:]], axis=1),
         )
+    apart = 1e-9 * (axis.upper - axis.lower) * np.array([-1.0, 1.0])
+    ends = np.clip(ends.mean(axis=1, keepdims=True) + apart, axis.lower, axis.upper)
     gaps = np.nan_to_num(np.abs(np.diff(values(ends), axis=1)))[:, 0]
     line = int(np.argmax(gaps))
     if not gaps[line] > RELATIVE * size:
         return None
-    return Jump(f"{along} = {ends[line, 0]:.6g}", float(gaps[line]))
+    return Jump(f"{along} = {ends[line].mean():.6g}", float(gaps[line]))
 
 
 def _lines(problem: Problem, fixed: dict[str, float]) -> np.ndarray:

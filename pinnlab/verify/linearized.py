@@ -103,6 +103,7 @@ def linearize(system: System, seed: int) -> Linearized | None:
     state = random_state(system.problem.axes, system.fields, seed)
     blocks, rests = [], []
     for term in terms:
+        assert isinstance(term.residual, Expression)
         points = rows_of(system, term, basis.count)
         blocks.append(_rows(system, term, basis, state, points))
         rests.append(
