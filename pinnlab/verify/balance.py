@@ -165,7 +165,8 @@ def _face(
                 inside = holds(system.problem, g.place, points)
                 found = array_values(system.problem, (g.value,), points)[:, 0]
                 value = np.where(inside & np.isnan(value), found, value)
-        total += array_values(system.problem, (part.coefficient,), points)[:, 0] * value
+        size = array_values(system.problem, (part.coefficient,), points)[:, 0]
+        total += np.where(np.isfinite(size), size, np.nan) * value
     return None if np.isnan(total).any() else weights * total
 
 

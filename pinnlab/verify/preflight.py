@@ -82,9 +82,7 @@ def check(problem: Problem, target: float = 1e-3) -> Preflight:
     with jax.enable_x64(True):
         system = build_system(problem, settings.enforce)
         chosen = plan(system, settings, target)
-        findings = Findings(errors=tuple(not_finite(system)))
-        for examine in EXAMINERS:
-            findings += examine(system)
+        findings = examine(system)
         errors = list(findings.errors)
         full = chosen.settings
         count = _parameter_count(system, full.network.width, full.network.depth)
@@ -115,6 +113,14 @@ def check(problem: Problem, target: float = 1e-3) -> Preflight:
             parameters=count,
             memory_mb=round(memory, 1),
         )
+
+
+def examine(system: System) -> Findings:
+    """Everything that is wrong with, or suspicious about, the mathematics."""
+    found = Findings(errors=tuple(not_finite(system)))
+    for examiner in EXAMINERS:
+        found += examiner(system)
+    return found
 
 
 def _readable(equation) -> str:
