@@ -65,13 +65,9 @@ CASES = {
     "manufactured_zero": values(
         "u", ((0, 0), 0.0932688), ((0.5, 0.5), 0.0678923), ((-0.5, 0), -0.3590950)
     ),
-    "duffing_3": values(
-        "p", ((0.0,), 0.32469812), ((np.sqrt(0.6),), 0.46539937)
-    ),
+    "duffing_3": values("p", ((0.0,), 0.32469812), ((np.sqrt(0.6),), 0.46539937)),
     "duffing_5": values("p", ((0.0,), 0.18638773), ((1.0,), 0.50665437)),
-    "duffing_7": values(
-        "p", ((0.0,), 0.08345317), ((np.sqrt(1.4),), 0.59246138)
-    ),
+    "duffing_7": values("p", ((0.0,), 0.08345317), ((np.sqrt(1.4),), 0.59246138)),
     "lotka_volterra": values(
         "r", ((1.0,), 120.660025), ((5.0,), 100.163868), ((10.0,), 100.327928)
     )
@@ -147,3 +143,119 @@ def worst_error(solution, wanted):
         error = np.max(np.abs(found - right)) / np.max(np.abs(right))
         worst = max(worst, float(error))
     return worst
+
+
+UNSOLVED: dict[str, str] = {}
+"""What is not solved to the tolerance today, and what is reached."""
+
+
+def marked(name):
+    why = UNSOLVED.get(name)
+    mark = () if why is None else pytest.mark.xfail(strict=True, reason=why)
+    return pytest.param(name, marks=mark)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [marked(n) for n in CASES])
+def test_the_right_values_are_found(name):
+    solution = solve(
+        load_problem(FOLDER / f"{name}.toml"), target=TOLERANCE, budget=BUDGET
+    )
+    assert worst_error(solution, CASES[name]) <= TOLERANCE
+
+
+SUSPICIOUS = {
+    "bimetal": ["jumps by 1 at t = 0, x = 1", "jumps by 1.13 at x = 0.5: the flux"],
+    "corner_jump": ["'u' jumps by 1 at t = 0, x = 10"],
+    "dam_break": ["the value of 'h' jumps by 0.004 at x = 5"],
+    "heat_plate_convection": ["'fixed' do not satisfy 'convection' where they meet"],
+    "poisson_mixed": ["conditions.top on z = 1: the normal derivative of 'u' grows"],
+}
+"""The warnings of problems that are solvable."""
+
+ILL_POSED = {
+    "ill_well": (["psi = 0 satisfies everything"], []),
+    "ill_neumann": (
+        [
+            "'u' is determined only up to a constant",
+            "what flows out through the boundary is 0, the sources make 1;",
+        ],
+        [],
+    ),
+    "ill_neumann_compatible": (["'u' is determined only up to a constant"], []),
+    "ill_periodic": (["through the boundary is 0, the sources make 6.28319;"], []),
+    "ill_exact": (
+        [
+            "does not satisfy condition 'walls' on x = -1",
+            "does not satisfy condition 'walls' on y = -1",
+            "does not satisfy condition 'walls' on y = 1",
+        ],
+        [],
+    ),
+    "ill_sphere": (
+        [],
+        [
+            "u = 0 is the only solution",
+            "singular at r = 0: it is divided by r,",
+            "singular at r = 0: it is divided by r^2,",
+            "singular at theta = 0: it is divided by sin(theta),",
+        ],
+    ),
+    "ill_point_density": (
+        ["'p': the solution is not unique"],
+        ["'p' has no condition on any face of 't'", "holds at one point only"],
+    ),
+    "ill_nonconservative": (
+        [],
+        ["jumps by 1.13 at x = 0.5 and multiplies a second derivative"],
+    ),
+    "ill_robin": (
+        [],
+        [
+            "'fixed' do not satisfy 'convection' where they meet, at y = 0, x = 0.6",
+            "conditions.convection on x = 0.6 and y = 1: the normal",
+        ],
+    ),
+    "ill_cavity": (
+        ["'p' is determined only up to a constant"],
+        ["'u' jumps by 1 at y = 1, x = 0 and at y = 1, x = 1"],
+    ),
+}
+"""Errors and warnings, all of them, of problems that are not."""
+
+
+def assert_found(messages, expected):
+    assert len(messages) == len(expected), messages
+    for part in expected:
+        assert any(part in m for m in messages), (part, messages)
+
+
+def test_every_file_has_a_case():
+    names = {p.stem for p in FOLDER.glob("*.toml")}
+    assert names == {*CASES, *ILL_POSED, "ill_name_clash"}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_solvable_case_is_not_refused(name):
+    problem = load_problem(FOLDER / f"{name}.toml")
+    found = examine(build_system(problem, "penalty"))
+    assert found.errors == ()
+    assert_found(found.warnings, SUSPICIOUS.get(name, []))
+    names = {f.name for f in problem.fields}
+    for value in CASES[name]:
+        assert value.field in names
+        assert len(value.point) == len(problem.axes)
+
+
+@pytest.mark.parametrize("name", ILL_POSED)
+def test_an_ill_posed_case_is_said_to_be(name):
+    problem = load_problem(FOLDER / f"{name}.toml")
+    found = examine(build_system(problem, "penalty"))
+    errors, warnings = ILL_POSED[name]
+    assert_found(found.errors, errors)
+    assert_found(found.warnings, warnings)
+
+
+def test_a_field_with_the_name_of_a_coordinate_is_refused():
+    with pytest.raises(ProblemError, match="coordinate and of a field"):
+        load_problem(FOLDER / "ill_name_clash.toml")

@@ -5,15 +5,14 @@ import itertools
 import numpy as np
 
 from pinnlab.problem.problem import Place
-from pinnlab.sampling import unit_points
 from pinnlab.system.system import System
 from pinnlab.verify.arrays import array_values, holds
 from pinnlab.verify.findings import Findings
+from pinnlab.verify.fluxes import broken_fluxes, face_points
 from pinnlab.verify.given import Given, given_values
 from pinnlab.verify.jumps import find_jump
 
 
-POINTS = 64
 RELATIVE = 1e-6
 
 
@@ -29,6 +28,7 @@ def jumping_data(system: System) -> Findings:
         if a.partial == b.partial and (gap := _gap(system, a, b, values)):
             gaps.setdefault((a.partial.field, a.name, b.name), []).append(gap)
     warnings = [_corner(key, found) for key, found in gaps.items()]
+    warnings += broken_fluxes(system, values)
     warnings += [m for g in values for m in _within(system, g)]
     return Findings(warnings=tuple(warnings))
 
@@ -51,7 +51,7 @@ def _gap(
     fixed = dict(a.place.fixed) | dict(b.place.fixed)
     if len(fixed) != 2 or set(fixed) & set(system.problem.periodic):
         return None
-    points = _points(system, fixed)
+    points = face_points(system, fixed)
     points = points[
         holds(system.problem, a.place, points) & holds(system.problem, b.place, points)
     ]
@@ -67,25 +67,10 @@ def _gap(
 
 
 def _size(system: System, given: Given) -> float:
-    points = _points(system, dict(given.place.fixed))
+    points = face_points(system, dict(given.place.fixed))
     points = points[holds(system.problem, given.place, points)]
     values = np.abs(array_values(system.problem, (given.value,), points))
     return float(np.max(values, initial=0.0, where=np.isfinite(values)))
-
-
-def _points(system: System, fixed: dict[str, float]) -> np.ndarray:
-    """Points of a face or edge, its own ends included."""
-    axes = system.problem.axes
-    lower = np.array([a.lower for a in axes])
-    upper = np.array([a.upper for a in axes])
-    unit = unit_points("sobol", POINTS, len(axes), seed=13)
-    unit = np.clip(1.1 * unit - 0.05, 0.0, 1.0)
-    points = lower + (upper - lower) * unit
-    for i, a in enumerate(axes):
-        points[unit[:, i] == 1.0, i] = a.upper
-        if a.name in fixed:
-            points[:, i] = fixed[a.name]
-    return points
 
 
 def _within(system: System, given: Given) -> list[str]:
@@ -110,7 +95,7 @@ def _covers(system: System, place: Place, at: str) -> bool:
     name, _, value = at.partition(" = ")
     axis = system.problem.axis(name)
     shift = 1e-3 * (axis.upper - axis.lower)
-    points = np.repeat(_points(system, dict(place.fixed)), 2, axis=0)
+    points = np.repeat(face_points(system, dict(place.fixed)), 2, axis=0)
     points[:, system.coordinates.index(name)] = float(value) + shift * np.tile(
         [-1.0, 1.0], len(points) // 2
     )

@@ -20,7 +20,7 @@ from pinnlab.equation.expression import (
 from pinnlab.equation.structure import uses_fields
 from pinnlab.sampling import sample
 from pinnlab.system.system import System
-from pinnlab.system.terms import Term
+from pinnlab.system.terms import EVERYWHERE, Term
 from pinnlab.verify.arrays import FieldValues, Values, array_values
 from pinnlab.verify.trial import Basis, make_basis, random_state, zero_state
 
@@ -28,7 +28,7 @@ from pinnlab.verify.trial import Basis, make_basis, random_state, zero_state
 MOST_COORDINATES = 4
 EXACTLY, NEARLY = 1e-10, 1e-8
 SMALLEST = 1e-3
-ROUNDING = 1e-14
+ROUNDING = 1e-13
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,14 @@ class Linearized:
         square = np.pad(part / norms, ((0, missing), (0, 0)))
         _, sizes, right = np.linalg.svd(square, full_matrices=False)
         return right[sizes <= null * max(1.0, sizes[0])] / norms
+
+    def misfit(self) -> float:
+        """The residual that the basis cannot remove, relative to that of zero."""
+        norms = np.maximum(np.linalg.norm(self.matrix, axis=0), SMALLEST)
+        size = np.linalg.norm(self.rest)
+        left = self.matrix / norms
+        found = np.linalg.lstsq(left, -self.rest, rcond=NEARLY)[0]
+        return float(np.linalg.norm(left @ found + self.rest) / size) if size else 0.0
 
     def of_degrees(self, allowed: np.ndarray) -> np.ndarray:
         """The columns, of every field, of a mask of basis functions."""
@@ -119,9 +127,24 @@ def linearize(system: System, seed: int) -> Linearized | None:
     matrix = np.concatenate([b / s for b, s in zip(blocks, rows, strict=True)])
     matrix = matrix / np.repeat(columns, basis.count)
     rest = np.concatenate([r / s for r, s in zip(rests, rows, strict=True)])
-    known = all(f.any() for f in finite)
-    zero = known and np.max(np.abs(rest), initial=0.0) <= ROUNDING
-    return Linearized(basis, system.fields, matrix, rest, columns, bool(zero))
+    zero = all(_vanishes(system, t) for t in terms)
+    return Linearized(basis, system.fields, matrix, rest, columns, zero)
+
+
+def _vanishes(system: System, term: Term) -> bool:
+    """Whether zero satisfies a term, to rounding of what the data are elsewhere."""
+    assert isinstance(term.residual, Expression)
+    here, inside = (
+        np.abs(array_values(system.problem, (term.residual,), points, zero_state))
+        for points in (
+            rows_of(system, term, 64),
+            sample(system.problem, EVERYWHERE, 64, seed=31),
+        )
+    )
+    if not np.isfinite(here).any():
+        return False
+    most = np.max(inside, initial=0.0, where=np.isfinite(inside))
+    return bool(np.nanmax(here) <= ROUNDING * most)
 
 
 def rows_of(system: System, term: Term, count: int) -> np.ndarray:

@@ -29,19 +29,29 @@ def wrong_signs(system: System) -> Findings:
     if not isinstance(equation.residual, Expression):
         return Findings()
     found = _evolution(system, equation)
-    robin = [m for t in system.conditions if (m := _robin(system, equation, t))]
-    return found + Findings(warnings=tuple(robin))
+    places: dict[str, list[str]] = {}
+    for term in system.conditions:
+        if _feeds(system, equation, term):
+            places.setdefault(term.name, []).append(term.place.text)
+    field = system.fields[0]
+    warnings = (
+        f"conditions.{name} on {' and '.join(on)}: the normal derivative of '{field}' "
+        f"grows with '{field}': the boundary feeds what flows in; a loss to the "
+        f"surroundings is k*dn({field}) = -h*({field} - ...)"
+        for name, on in places.items()
+    )
+    return found + Findings(warnings=tuple(warnings))
 
 
-def _robin(system: System, equation: Term, term: Term) -> str:
-    """k*dn(u) = +h*(u - T): the flux into the domain grows with u."""
+def _feeds(system: System, equation: Term, term: Term) -> bool:
+    """Whether a condition is k*dn(u) = +h*(u - T): the flux inwards grows with u."""
     face = term.place.face(system.problem)
     form = affine(term.residual) if isinstance(term.residual, Expression) else None
     if face is None or form is None or face[0] == "t":
-        return ""
+        return False
     axis = system.coordinates.index(face[0])
     if _highest(system, equation, axis) != 2 or _time_order(system, equation) > 1:
-        return ""
+        return False
     point = tuple(Coordinate(n) for n in system.coordinates)
     zero = tuple(0 for _ in system.coordinates)
     slope = tuple(int(i == axis) for i in range(len(zero)))
@@ -49,17 +59,11 @@ def _robin(system: System, equation: Term, term: Term) -> str:
     value = form.coefficients.get(Partial(field, zero, point), ZERO)
     outward = form.coefficients.get(Partial(field, slope, point), ZERO)
     if value == ZERO or outward == ZERO or len(form.coefficients) != 2:
-        return ""
+        return False
     points = sample(system.problem, term.place, POINTS, seed=41)
     a, b = array_values(system.problem, (outward, value), points).T
     sign = 1 if face[1] else -1
-    if not np.mean(sign * a * b < 0) > 0.5:
-        return ""
-    return (
-        f"conditions.{term.name} on {term.place.text}: the normal derivative of "
-        f"'{field}' grows with '{field}', so that the boundary feeds what flows in; a "
-        f"loss to the surroundings is k*dn({field}) = -h*({field} - ...)"
-    )
+    return bool(np.mean(sign * a * b < 0) > 0.5)
 
 
 def _evolution(system: System, equation: Term) -> Findings:
