@@ -7,6 +7,7 @@ import pytest
 
 from pinnlab import load_problem
 from pinnlab.equation.calculus import expand
+from pinnlab.equation.expression import Expression
 from pinnlab.equation.parser import parse_expression
 from pinnlab.equation.scope import Scope
 from pinnlab.problem.build import make_problem
@@ -132,10 +133,11 @@ def test_the_linearized_rows_are_differences_of_residuals():
     def moved(sign):
         return lambda f, o, p: state(f, o, p) + sign * size * function(f, o, p)
 
-    term = system.equations[0]
+    residual = system.equations[0].residual
+    assert isinstance(residual, Expression)
     points = sample(problem, EVERYWHERE, 2 * linear.basis.count, seed=29)
     ahead, behind = (
-        array_values(problem, (term.residual,), points, moved(s))[:, 0] for s in (1, -1)
+        array_values(problem, (residual,), points, moved(s))[:, 0] for s in (1, -1)
     )
     slope = (ahead - behind) / (2 * size)
     rows = (linear.matrix @ vector)[: len(points)]
