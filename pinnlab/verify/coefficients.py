@@ -27,7 +27,7 @@ from pinnlab.verify.jumps import Jump, find_jump, has_steps
 
 CURVED = {"r", "rho", "theta", "phi", "radius", "azimuth"}
 CARTESIAN = re.compile(r"\b(lap|grad|div)\s*\(")
-HALVINGS = 60
+HALVINGS, MOST_CORNERS = 60, 6
 
 
 def odd_coefficients(system: System) -> Findings:
@@ -215,9 +215,10 @@ def _grid(problem: Problem) -> np.ndarray:
     dim = len(problem.axes)
     lower = np.array([a.lower for a in problem.axes])
     upper = np.array([a.upper for a in problem.axes])
-    special = np.stack(np.meshgrid(*[[0.0, 0.5, 1.0]] * dim), axis=-1)
-    spread = unit_points("sobol", 512, dim, seed=31)
-    unit = np.concatenate([special.reshape(-1, dim), spread])
+    unit = unit_points("sobol", 512, dim, seed=31)
+    if dim <= MOST_CORNERS:
+        special = np.stack(np.meshgrid(*[[0.0, 0.5, 1.0]] * dim), axis=-1)
+        unit = np.concatenate([special.reshape(-1, dim), unit])
     return lower + (upper - lower) * unit
 
 

@@ -18,7 +18,6 @@ class State:
     """Smooth positive fields u = 1.3 + 0.2 sum_k sin(w_k . xi + phi_k), xi in [-1, 1].
 
     - `frequencies` [field, wave, dim], `phases` [field, wave].
-    - `shifts`: what is added to each field, a constant.
     """
 
     axes: tuple[Axis, ...]
