@@ -78,9 +78,9 @@ def _outside(problem: Problem, equation: str, name: str, text: str, jump: Jump) 
 def _inside(equation: str, name: str, text: str, jump: Jump) -> str:
     return (
         f"equations.{equation}: {text} jumps by {jump.size:.3g} at {jump.place}: the "
-        f"flux is continuous there and the derivative in {name} is not; a smooth "
-        "network does not see the jump of a flux, so smooth the coefficient "
-        "(tanh) or expect a wrong solution"
+        f"flux is continuous there and the derivative in {name} is not; residuals at "
+        "points do not see a flux that jumps, so smooth the coefficient (tanh) or "
+        "compare with another solver"
     )
 
 
