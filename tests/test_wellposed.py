@@ -145,6 +145,11 @@ def test_the_linearized_rows_are_differences_of_residuals():
     assert cosine == pytest.approx(1, abs=1e-8)
 
 
+def test_nothing_is_concluded_from_equations_without_a_finite_value():
+    result = found(LINE, ["u"], ["dxx(u) = log(-1 - u^2)"], ("boundary", "dn(u) = 0"))
+    assert result.errors == result.warnings == ()
+
+
 def test_a_jump_is_found_with_its_place_and_size():
     problem = problem_of(SQUARE, ["u"], ["lap(u) = 1"], ("boundary", "u = 0"))
     scope = Scope(axes={"x": (0.0, 1.0), "y": (0.0, 1.0)})

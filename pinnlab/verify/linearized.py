@@ -100,7 +100,8 @@ class Linearized:
 def linearize(system: System, seed: int) -> Linearized | None:
     """The system linearized at a random state; None where it cannot be.
 
-    For a linear system the state does not matter.
+    That is where a term has no finite value at all, or is a Python function. For a
+    linear system the state does not matter.
     """
     terms = (*system.equations, *system.conditions)
     if len(system.coordinates) > MOST_COORDINATES or any(
@@ -121,6 +122,8 @@ def linearize(system: System, seed: int) -> Linearized | None:
         np.isfinite(b).all(axis=1) & np.isfinite(r)
         for b, r in zip(blocks, rests, strict=True)
     ]
+    if not all(f.any() for f in finite):
+        return None
     blocks = [b[f] for b, f in zip(blocks, finite, strict=True)]
     rests = [r[f] for r, f in zip(rests, finite, strict=True)]
     rows, columns = _scales(blocks, basis, len(system.fields))
