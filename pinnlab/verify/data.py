@@ -6,9 +6,9 @@ from pinnlab.equation.expression import Expression
 from pinnlab.equation.format import format_expression
 from pinnlab.equation.structure import static_nodes, uses_fields
 from pinnlab.sampling import sample
-from pinnlab.system.exact import static_values
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
+from pinnlab.verify.arrays import array_values
 
 
 POINTS = 256
@@ -27,7 +27,7 @@ def _not_finite(system: System, term: Term) -> str:
     if not uses_fields(term.residual) or not nodes:
         return ""
     points = sample(system.problem, term.place, POINTS, seed=23)
-    values = static_values(system.problem, nodes, points)
+    values = array_values(system.problem, nodes, points)
     bad = ~np.isfinite(values)
     if not bad.any():
         return ""

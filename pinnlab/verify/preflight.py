@@ -1,37 +1,46 @@
 """Preflight: what can be known to be wrong before any training."""
 
-import math
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import jax
 import numpy as np
 
-from pinnlab.equation.calculus import substitute
-from pinnlab.equation.expression import (
-    ONE,
-    Coordinate,
-    Expression,
-    Number,
-    Partial,
-    terms,
-)
+from pinnlab.equation.expression import Expression
 from pinnlab.equation.format import pretty
 from pinnlab.equation.structure import partials
 from pinnlab.problem.problem import Problem
 from pinnlab.sampling import sample
 from pinnlab.settings import read_settings
 from pinnlab.strategy import plan
-from pinnlab.system.ansatz import FieldAnsatz, impose
-from pinnlab.system.exact import static_values
 from pinnlab.system.system import System, build_system
-from pinnlab.system.terms import EVERYWHERE, Term, exact_solution
+from pinnlab.system.terms import Term
+from pinnlab.verify.balance import unbalanced
+from pinnlab.verify.coefficients import odd_coefficients
+from pinnlab.verify.corners import jumping_data
 from pinnlab.verify.data import not_finite
+from pinnlab.verify.declared import not_periodic, wrong_exact
+from pinnlab.verify.degenerate import degenerate_equations
 from pinnlab.verify.faces import face_counts
+from pinnlab.verify.findings import Findings
+from pinnlab.verify.repeated import repeated_conditions
+from pinnlab.verify.signs import wrong_signs
+from pinnlab.verify.wellposed import undetermined
 
 
-POINTS = 512
-EXACT_TOLERANCE = 1e-6
+EXAMINERS: tuple[Callable[[System], Findings], ...] = (
+    degenerate_equations,
+    face_counts,
+    repeated_conditions,
+    undetermined,
+    unbalanced,
+    wrong_signs,
+    jumping_data,
+    not_periodic,
+    odd_coefficients,
+    wrong_exact,
+)
 
 
 @dataclass(frozen=True)
@@ -73,9 +82,8 @@ def check(problem: Problem, target: float = 1e-3) -> Preflight:
     with jax.enable_x64(True):
         system = build_system(problem, settings.enforce)
         chosen = plan(system, settings, target)
-        errors, warnings = face_counts(system)
-        errors = [*errors, *not_finite(system), *_exact_findings(system)]
-        warnings = [*warnings, *_periodic_findings(system)]
+        findings = examine(system)
+        errors = list(findings.errors)
         full = chosen.settings
         count = _parameter_count(system, full.network.width, full.network.depth)
         dense = {"ssbroyden": 4 * count**2, "levenberg_marquardt": 3 * count**2}
@@ -99,12 +107,20 @@ def check(problem: Problem, target: float = 1e-3) -> Preflight:
                 for t in system.conditions
             ),
             errors=tuple(errors),
-            warnings=tuple(warnings),
+            warnings=findings.warnings,
             notes=_notes(system),
             strategy=chosen.reason,
             parameters=count,
             memory_mb=round(memory, 1),
         )
+
+
+def examine(system: System) -> Findings:
+    """Everything that is wrong with, or suspicious about, the mathematics."""
+    found = Findings(errors=tuple(not_finite(system)))
+    for examiner in EXAMINERS:
+        found += examiner(system)
+    return found
 
 
 def _readable(equation) -> str:
@@ -145,109 +161,3 @@ def _notes(system: System) -> tuple[str, ...]:
     if system.is_linear:
         notes.append("the problem is linear in its fields")
     return tuple(notes)
-
-
-def _exact_findings(system: System) -> list[str]:
-    """Where a declared exact solution misses the equations or conditions."""
-    exact = exact_solution(system.problem)
-    if set(exact) != set(system.fields):
-        missing = sorted(set(system.fields) - set(exact))
-        return [f"exact: no expression for '{m}'" for m in missing] if exact else []
-    found: list[str] = []
-    inside = sample(system.problem, EVERYWHERE, POINTS, seed=18)
-    values = static_values(system.problem, tuple(exact.values()), inside)
-    for name, column in zip(exact, values.T, strict=True):
-        if not np.isfinite(column).any():
-            found.append(f"exact.{name}: the declared solution is not finite")
-    if found:
-        return found
-    for term in (*system.equations, *system.conditions):
-        worst = _miss(system, term, exact)
-        if worst > EXACT_TOLERANCE:
-            kind = "equation" if term.kind == "equation" else "condition"
-            where = "" if term.kind == "equation" else f" on {term.place.text}"
-            found.append(
-                f"exact: the declared solution does not satisfy {kind} "
-                f"'{term.name}'{where}: relative residual {worst:.1e}"
-            )
-    return found
-
-
-def _miss(system: System, term: Term, exact: dict[str, Expression]) -> float:
-    """The largest residual of the exact solution, relative to the summands."""
-    if not isinstance(term.residual, Expression):
-        return 0.0
-    pieces = (term.residual, *terms(term.residual))
-    imposed = tuple(_with_exact(p, exact, system.coordinates) for p in pieces)
-    points = sample(system.problem, term.place, POINTS, seed=17)
-    if term.kind == "equation":
-        points = _off_the_edges(system.problem, points)
-    # The size of a condition such as u = 0 is the size of u in the domain.
-    inside = _off_the_edges(
-        system.problem, sample(system.problem, EVERYWHERE, POINTS, seed=18)
-    )
-    values, around = (
-        _finite(static_values(system.problem, imposed, p)) for p in (points, inside)
-    )
-    if not len(values):
-        return 0.0
-    size = max(_largest_rms(values[:, 1:]), _largest_rms(around[:, 1:]))
-    if term.kind == "condition":
-        fields = static_values(system.problem, tuple(exact.values()), inside)
-        size = max(size, 1e-2 * _largest_rms(_finite(fields)))
-    worst = float(np.sqrt(np.mean(values[:, 0] ** 2)))
-    return worst / size if size > 0 else (math.inf if worst > 1e-9 else 0.0)
-
-
-def _finite(values: np.ndarray) -> np.ndarray:
-    return values[np.isfinite(values).all(axis=1)]
-
-
-def _largest_rms(columns: np.ndarray) -> float:
-    if not len(columns):
-        return 0.0
-    return float(np.max(np.sqrt(np.mean(columns**2, axis=0))))
-
-
-def _off_the_edges(problem: Problem, points: np.ndarray) -> np.ndarray:
-    """Points drawn a little inwards: formulas may be singular at t = 0 or corners."""
-    lower = np.array([a.lower for a in problem.axes])
-    upper = np.array([a.upper for a in problem.axes])
-    middle = (lower + upper) / 2
-    return middle + 0.98 * (points - middle)
-
-
-def _with_exact(
-    node: Expression, exact: dict[str, Expression], names: tuple[str, ...]
-) -> Expression:
-    """The expression with the exact solution in the fields' place."""
-    point = tuple(Coordinate(n) for n in names)
-    one = tuple(ONE for _ in names)
-    lifts = {
-        f: FieldAnsatz(f, e, one, Partial(f, (0,) * len(names), point))
-        for f, e in exact.items()
-    }
-    return impose(node, lifts, names, network=False)
-
-
-def _periodic_findings(system: System) -> list[str]:
-    """Lifts that are not periodic where the problem is."""
-    problem, found = system.problem, []
-    for axis in problem.axes:
-        if axis.name not in problem.periodic:
-            continue
-        for field in system.fields:
-            lift = system.ansatz[field].lift
-            ends = tuple(
-                substitute(lift, {axis.name: Number(v)})
-                for v in (axis.lower, axis.upper)
-            )
-            points = sample(problem, system.equations[0].place, 64, seed=2)
-            values = static_values(problem, ends, points)
-            gap = float(np.max(np.abs(values[:, 0] - values[:, 1]), initial=0.0))
-            if gap > 1e-8 * (1e-300 + float(np.max(np.abs(values)))):
-                found.append(
-                    f"the data of '{field}' are not periodic in {axis.name}: they "
-                    f"differ by {gap:.2e} between the ends"
-                )
-    return found
