@@ -191,6 +191,15 @@ def test_linearity_and_affine_parts():
     assert {p.orders for p in partials(burgers)} == {(0, 0), (1, 0), (0, 1)}
 
 
+def test_a_choice_between_affine_expressions_is_affine():
+    chosen = call("where", call("<", t, Number(0.5)), u * 2 + x, Derivative(u, ("x",)))
+    form = affine(expand(chosen, NAMES))
+    assert form is not None
+    assert len(form.coefficients) == 2
+    curved = call("where", call("<", u, Number(0.5)), u, x)
+    assert affine(expand(curved, NAMES)) is None
+
+
 def test_summands_of_a_residual():
     expression = Derivative(u, ("t",)) - (u * x - 3 * t)
     assert len(terms(expand(expression, NAMES))) == 3

@@ -132,10 +132,26 @@ def affine(node: Expression) -> Affine | None:
             return Affine({node: Number(1.0)}, ZERO)
         case Apply("neg", (a,)):
             return _combine("*", Affine({}, Number(-1.0)), affine(a))
+        case Apply("where", (condition, a, b)):
+            return _chosen(condition, affine(a), affine(b))
         case Apply(function, (a, b)):
             return _combine(function, affine(a), affine(b))
         case _:
             return None
+
+
+def _chosen(condition: Expression, a: Affine | None, b: Affine | None) -> Affine | None:
+    if a is None or b is None or uses_fields(condition):
+        return None
+    keys = dict.fromkeys((*a.coefficients, *b.coefficients))
+    either = lambda x, y: call("where", condition, x, y)
+    return Affine(
+        {
+            k: either(a.coefficients.get(k, ZERO), b.coefficients.get(k, ZERO))
+            for k in keys
+        },
+        either(a.rest, b.rest),
+    )
 
 
 def _combine(function: str, a: Affine | None, b: Affine | None) -> Affine | None:
