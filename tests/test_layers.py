@@ -22,6 +22,7 @@ LAYERS = [
     {"linear", "strategy"},
     {"verify", "atomic", "report_tables", "report"},
     {"hdf5"},
+    {"reference"},
     {"solution"},
     {"solver", "plotting"},
     {"cli"},
