@@ -1,0 +1,331 @@
+"""A boundary-value problem as rows: equations and conditions on collocation points.
+
+Equations hold on Chebyshev points of the first kind, coarser than the fields by the
+order of the equation, so that the conditions make the count right (rectangular
+collocation; Driscoll and Hale, 2016).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from pinnlab.equation.expression import Expression
+from pinnlab.equation.structure import partials
+from pinnlab.problem.problem import Problem
+from pinnlab.reference.reference import NoReference
+from pinnlab.reference.steady_basis import Basis, Chebyshev, Fourier, Space
+from pinnlab.reference.steady_breaks import Break, continuous_quantities, find_breaks
+from pinnlab.reference.steady_linearization import (
+    Located,
+    Piece,
+    Pointwise,
+    locate,
+    pointwise,
+)
+from pinnlab.sampling import membership
+from pinnlab.system.terms import (
+    Term,
+    condition_terms,
+    coordinates,
+    equation_terms,
+    real_fields,
+)
+
+
+INTEGRAL_NODES = 48
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """Something that vanishes: a residual, the axes it holds along, fixed coordinates.
+
+    - `along`: the axes whose points it is collocated on.
+    - `fixed`: the values of other coordinates, by axis.
+    - `inside`: which of [n, dim] points belong to the place.
+    """
+
+    name: str
+    kind: str
+    form: Pointwise
+    along: tuple[int, ...]
+    fixed: Mapping[int, float]
+    inside: Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Posed:
+    """A problem as statements.
+
+    - `orders`: the highest derivatives of each field, by axis.
+    - `held`: the fields that a condition on a face mentions.
+    - `continuous`: at each break, the quantities without a jump.
+    """
+
+    problem: Problem
+    fields: tuple[str, ...]
+    orders: Mapping[str, tuple[int, ...]]
+    held: frozenset[str]
+    statements: tuple[Statement, ...]
+    breaks: tuple[Break, ...]
+    continuous: Mapping[int, tuple[Pointwise, ...]]
+    linear: bool
+
+    def cuts(self, axis: int) -> tuple[float, ...]:
+        """Where the axis is cut into elements."""
+        return tuple(b.right for b in self.breaks if b.axis == axis)
+
+    def periodic(self, axis: int) -> bool:
+        """Whether the axis is periodic."""
+        return self.problem.axes[axis].name in self.problem.periodic
+
+
+def pose(problem: Problem) -> Posed:
+    """The problem as statements. Raises `NoReference` for what cannot be collocated."""
+    if any(f.of for f in problem.fields):
+        raise NoReference("a field depends on fewer coordinates than the others")
+    equations, conditions = equation_terms(problem), condition_terms(problem)
+    for term in (*equations, *conditions):
+        if not isinstance(term.residual, Expression):
+            raise NoReference(f"'{term.name}' is a Python function")
+    fields = real_fields(problem)
+    breaks = find_breaks(problem)
+    if any(problem.axes[b.axis].name in problem.periodic for b in breaks):
+        raise NoReference("a coefficient jumps along a periodic coordinate")
+    names = coordinates(problem)
+    continuous = {
+        axis: tuple(
+            pointwise(q, names, problem.parameters)
+            for q in continuous_quantities(problem, axis)
+        )
+        for axis in {b.axis for b in breaks}
+    }
+    return Posed(
+        problem,
+        fields,
+        {f: _orders(equations, f, len(names)) for f in fields},
+        frozenset(p.field for t in conditions if t.place.fixed for p in _used(t)),
+        tuple(_statement(problem, t) for t in (*equations, *conditions)),
+        breaks,
+        continuous,
+        all(_is_affine(t) for t in (*equations, *conditions)),
+    )
+
+
+def _used(term: Term):
+    assert isinstance(term.residual, Expression)
+    return partials(term.residual)
+
+
+def _is_affine(term: Term) -> bool:
+    from pinnlab.equation.structure import degree
+
+    assert isinstance(term.residual, Expression)
+    return degree(term.residual) <= 1
+
+
+def _orders(equations: tuple[Term, ...], field: str, dim: int) -> tuple[int, ...]:
+    found = [p.orders for t in equations for p in _used(t) if p.field == field]
+    return tuple(max((o[i] for o in found), default=0) for i in range(dim))
+
+
+def _statement(problem: Problem, term: Term) -> Statement:
+    assert isinstance(term.residual, Expression)
+    names = coordinates(problem)
+    fixed = {names.index(name): value for name, value in term.place.fixed}
+    free = set(names) if term.kind == "equation" else (term.free or frozenset())
+    along = tuple(i for i, n in enumerate(names) if n in free and i not in fixed)
+    return Statement(
+        term.name,
+        term.kind,
+        pointwise(term.residual, names, problem.parameters),
+        along,
+        fixed,
+        membership(problem, term.place),
+    )
+
+
+@dataclass(frozen=True)
+class Variant:
+    """How many more functions than collocation points a field has.
+
+    - `extension`: for each field and axis.
+    - `extra`: collocation points of equations on each element above the count.
+    """
+
+    extension: Mapping[str, tuple[int, ...]]
+    extra: int = 0
+
+
+def variants(posed: Posed) -> tuple[Variant, ...]:
+    """Ways to balance unknowns and rows, the usual one first.
+
+    A field without conditions on faces, as the pressure, is sought in a smaller space
+    (P_N - P_{N-2}); an equation that needs fewer conditions than its order, as at a
+    singular point, has as many points as the fields have functions.
+    """
+    full = dict(posed.orders)
+    none = (0,) * len(posed.problem.axes)
+    most = max(max(o) for o in full.values())
+    found = [Variant(full)]
+    reduced = {f: o if f in posed.held else none for f, o in full.items()}
+    if len(none) > 1 and reduced != full:
+        found.append(Variant(reduced))
+    return (*found, Variant(full, extra=most))
+
+
+@dataclass(frozen=True, eq=False)
+class Collocation:
+    """A posed problem at one resolution.
+
+    Unknowns are one array, field after field.
+    """
+
+    posed: Posed
+    spaces: Mapping[str, Space]
+    rows: tuple[tuple[Located, ...], ...]
+    names: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """The number of unknowns."""
+        return sum(s.size for s in self.spaces.values())
+
+    def parts(self, unknowns: np.ndarray) -> dict[str, np.ndarray]:
+        """The unknowns of each field."""
+        ends = np.cumsum([s.size for s in self.spaces.values()])[:-1]
+        return dict(zip(self.spaces, np.split(unknowns, ends), strict=True))
+
+    def linearize(
+        self, unknowns: np.ndarray
+    ) -> tuple[np.ndarray, list[tuple[slice, float, Piece]]]:
+        """The residuals [rows], and the pieces of the Jacobian with their rows."""
+        parts = self.parts(unknowns)
+        residuals: list[np.ndarray] = []
+        found: list[tuple[slice, float, Piece]] = []
+        start = 0
+        for sides in self.rows:
+            total = np.zeros(0)
+            for sign, located in zip((1.0, -1.0), sides, strict=False):
+                values, pieces = located.linearize(parts)
+                total = total + sign * values if len(total) else sign * values
+                rows = slice(start, start + len(values))
+                found += [(rows, sign, p) for p in pieces]
+            residuals.append(total)
+            start += len(total)
+        return np.concatenate(residuals), found
+
+    def dense(
+        self, count: int, pieces: list[tuple[slice, float, Piece]]
+    ) -> np.ndarray:
+        """The Jacobian [count, size] of the pieces."""
+        starts = np.cumsum([0] + [s.size for s in self.spaces.values()])
+        columns = {
+            f: slice(a, b)
+            for f, a, b in zip(self.spaces, starts[:-1], starts[1:], strict=True)
+        }
+        jacobian = np.zeros((count, self.size), order="F")
+        for rows, sign, piece in pieces:
+            block = piece.coefficients @ piece.site.matrix
+            jacobian[rows, columns[piece.site.field]] += sign * block
+        return jacobian
+
+    def row_names(self) -> np.ndarray:
+        """The name of the statement of each row."""
+        counts = [len(next(iter(sides[0].columns.values()))) for sides in self.rows]
+        return np.repeat(np.asarray(self.names), counts)
+
+    def values(self, unknowns: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """The fields at [n, dim] points, [n, fields]."""
+        parts = self.parts(unknowns)
+        columns = [self.spaces[f].values(parts[f], points) for f in self.posed.fields]
+        return np.stack(columns, axis=1)
+
+    def prolong(self, unknowns: np.ndarray, finer: "Collocation") -> np.ndarray:
+        """The same fields in a finer collocation."""
+        parts = self.parts(unknowns)
+        return np.concatenate(
+            [s.prolong(parts[f], finer.spaces[f]) for f, s in self.spaces.items()]
+        )
+
+
+def collocate(posed: Posed, variant: Variant, count: int) -> Collocation:
+    """The problem with `count` collocation points on each element of each axis."""
+    dim = len(posed.problem.axes)
+    bases = {
+        f: tuple(_basis(posed, i, count, variant.extension[f][i]) for i in range(dim))
+        for f in posed.fields
+    }
+    spaces = {f: Space(b) for f, b in bases.items()}
+    lines = {
+        "equation": [
+            _line(posed, i, count, variant.extra if i in _bounded(posed) else 0)
+            for i in range(dim)
+        ],
+        "condition": [
+            _line(posed, i, count, max(variant.extension[f][i] for f in posed.fields))
+            for i in range(dim)
+        ],
+    }
+    cuts = tuple(posed.cuts(i) for i in range(dim))
+    nodes = max(INTEGRAL_NODES, count)
+    place = lambda form, points: locate(
+        form,
+        dict(zip(coordinates(posed.problem), points.T, strict=True)),
+        spaces,
+        cuts,
+        nodes,
+    )
+    rows: list[tuple[Located, ...]] = []
+    names: list[str] = []
+    for statement in posed.statements:
+        points = _points(posed, lines[statement.kind], statement.along, statement.fixed)
+        points = points[statement.inside(points)]
+        if len(points):
+            rows.append((place(statement.form, points),))
+            names.append(statement.name)
+    for b in posed.breaks:
+        along = tuple(i for i in range(dim) if i != b.axis)
+        left = _points(posed, lines["condition"], along, {b.axis: b.left})
+        right = _points(posed, lines["condition"], along, {b.axis: b.right})
+        for form in posed.continuous[b.axis]:
+            rows.append((place(form, right), place(form, left)))
+            names.append(f"the interface at {posed.problem.axes[b.axis].name}")
+    return Collocation(posed, spaces, tuple(rows), tuple(names))
+
+
+def _bounded(posed: Posed) -> tuple[int, ...]:
+    return tuple(i for i in range(len(posed.problem.axes)) if not posed.periodic(i))
+
+
+def _basis(posed: Posed, axis: int, count: int, extension: int) -> Basis:
+    a = posed.problem.axes[axis]
+    if posed.periodic(axis):
+        return Fourier(a.lower, a.upper, 2 * (count // 2) + 1)
+    edges = (a.lower, *posed.cuts(axis), a.upper)
+    integrations = extension if len(posed.problem.axes) == 1 else 0
+    return Chebyshev(edges, count + extension, integrations)
+
+
+def _line(posed: Posed, axis: int, count: int, extra: int) -> np.ndarray:
+    """The collocation points of an axis."""
+    basis = _basis(posed, axis, count, 0)
+    size = basis.count if isinstance(basis, Fourier) else count + extra
+    return basis.collocation(size)
+
+
+def _points(
+    posed: Posed,
+    lines: list[np.ndarray],
+    along: tuple[int, ...],
+    fixed: Mapping[int, float],
+) -> np.ndarray:
+    """The product of the lines of some axes; the others fixed or in the middle."""
+    columns = [
+        lines[i]
+        if i in along
+        else np.asarray([fixed.get(i, (a.lower + a.upper) / 2)])
+        for i, a in enumerate(posed.problem.axes)
+    ]
+    mesh = np.meshgrid(*columns, indexing="ij")
+    return np.stack([m.ravel() for m in mesh], axis=1)

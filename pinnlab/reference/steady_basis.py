@@ -1,0 +1,181 @@
+"""Functions of one coordinate: integrated Chebyshev polynomials, Fourier modes.
+
+A polynomial is written through its m-th derivative, where m is the order of the
+equation: then the equation acts on the unknowns as the identity plus integrals, and the
+condition number does not grow with the resolution (Greengard, 1991).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.polynomial import chebyshev
+
+
+@dataclass(frozen=True)
+class Chebyshev:
+    """Piecewise polynomials, `count` on each of the elements between `edges`.
+
+    With xi in [-1, 1] on an element, its functions are xi^j / j! for j < m and the
+    m-fold integral from 0 of T_{j-m}(xi) for j >= m; m is `integrations`.
+    """
+
+    edges: tuple[float, ...]
+    count: int
+    integrations: int
+
+    @property
+    def elements(self) -> int:
+        """The number of elements."""
+        return len(self.edges) - 1
+
+    @property
+    def size(self) -> int:
+        """The number of functions."""
+        return self.elements * self.count
+
+    def matrix(self, points: np.ndarray, order: int) -> np.ndarray:
+        """The functions' derivatives at [n] points, [n, size].
+
+        A point on an edge belongs to the element on its right.
+        """
+        edges = np.asarray(self.edges)
+        where = np.searchsorted(edges[1:-1], points, side="right")
+        found = np.zeros((len(points), self.size))
+        for i in range(self.elements):
+            inside = where == i
+            half = (edges[i + 1] - edges[i]) / 2
+            xi = (points[inside] - (edges[i] + edges[i + 1]) / 2) / half
+            values = chebyshev.chebvander(xi, self.count - 1) @ self._series(order)
+            columns = slice(i * self.count, (i + 1) * self.count)
+            found[inside, columns] = values / half**order
+        return found
+
+    def collocation(self, count: int) -> np.ndarray:
+        """`count` Chebyshev points of the first kind on each element, ascending."""
+        xi = -np.cos(np.pi * (np.arange(count) + 0.5) / count)
+        edges = np.asarray(self.edges)
+        centers, halves = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
+        return (centers[:, None] + halves[:, None] * xi).ravel()
+
+    def prolong(self, coefficients: np.ndarray, count: int) -> np.ndarray:
+        """The same function in a basis with `count` functions on each element.
+
+        The functions run along the first axis.
+        """
+        rest = coefficients.shape[1:]
+        found = np.zeros((self.elements, count, *rest))
+        kept = coefficients.reshape(self.elements, self.count, *rest)
+        found[:, : self.count] = kept
+        return found.reshape(self.elements * count, *rest)
+
+    @cached_property
+    def _known(self) -> dict[int, np.ndarray]:
+        return {}
+
+    def _series(self, order: int) -> np.ndarray:
+        """The Chebyshev coefficients of the functions' derivatives, by column."""
+        if order not in self._known:
+            self._known[order] = integrated(self.count, self.integrations, order)
+        return self._known[order]
+
+
+def integrated(count: int, integrations: int, order: int) -> np.ndarray:
+    """Chebyshev series of the derivatives of the functions of one element.
+
+    **Returns:** [count, count], a column for each function.
+    """
+    found = np.zeros((count, count))
+    times = integrations - order
+    for j in range(max(order, 0), integrations):
+        power = np.zeros(j - order + 1)
+        power[-1] = 1 / np.prod(np.arange(1, j - order + 1))
+        found[: j - order + 1, j] = chebyshev.poly2cheb(power)
+    highest = np.eye(count - integrations)
+    if times >= 0:
+        series = chebyshev.chebint(highest, times) if times else highest
+    else:
+        series = chebyshev.chebder(highest, -times)
+    found[: len(series), integrations:] = series
+    return found
+
+
+@dataclass(frozen=True)
+class Fourier:
+    """1, cos, sin, cos 2, sin 2, ... of 2 pi (x - lower)/(upper - lower)."""
+
+    lower: float
+    upper: float
+    count: int
+
+    @property
+    def size(self) -> int:
+        """The number of functions, odd."""
+        return self.count
+
+    def matrix(self, points: np.ndarray, order: int) -> np.ndarray:
+        """The functions' derivatives at [n] points, [n, size]."""
+        rate = 2 * np.pi / (self.upper - self.lower)
+        modes = np.arange(1, self.count // 2 + 1)
+        angle = rate * np.outer(points - self.lower, modes) + order * np.pi / 2
+        found = np.empty((len(points), self.count))
+        found[:, 0] = order == 0
+        found[:, 1::2] = np.cos(angle) * (rate * modes) ** order
+        found[:, 2::2] = np.sin(angle) * (rate * modes) ** order
+        return found
+
+    def collocation(self, count: int) -> np.ndarray:
+        """`count` equispaced points, the upper end left out."""
+        return self.lower + (self.upper - self.lower) * np.arange(count) / count
+
+    def prolong(self, coefficients: np.ndarray, count: int) -> np.ndarray:
+        """The same function with `count` functions, along the first axis."""
+        found = np.zeros((count, *coefficients.shape[1:]))
+        found[: self.count] = coefficients
+        return found
+
+
+Basis = Chebyshev | Fourier
+
+
+@dataclass(frozen=True)
+class Space:
+    """Products of functions of the coordinates: what a field is sought in."""
+
+    bases: tuple[Basis, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of functions in each coordinate."""
+        return tuple(b.size for b in self.bases)
+
+    @property
+    def size(self) -> int:
+        """The number of products."""
+        return int(np.prod(self.shape))
+
+    def matrix(self, points: np.ndarray, orders: tuple[int, ...]) -> np.ndarray:
+        """The products' derivatives at [n, dim] points, [n, size]."""
+        found = np.ones((len(points), 1))
+        for basis, column, order in zip(self.bases, points.T, orders, strict=True):
+            factor = basis.matrix(column, order)
+            found = (found[:, :, None] * factor[:, None, :]).reshape(len(points), -1)
+        return found
+
+    def values(self, coefficients: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """The function with [size] coefficients at [n, dim] points, [n]."""
+        lines = zip(self.bases, points.T, strict=True)
+        first, *others = (basis.matrix(column, 0) for basis, column in lines)
+        found = first @ coefficients.reshape(first.shape[1], -1)
+        for factor in others:
+            inner = found.reshape(len(points), factor.shape[1], -1)
+            found = np.einsum("nj,njk->nk", factor, inner)
+        return found.ravel()
+
+    def prolong(self, coefficients: np.ndarray, finer: "Space") -> np.ndarray:
+        """The coefficients of the same function in a finer space."""
+        tensor = coefficients.reshape(self.shape)
+        for i, (old, new) in enumerate(zip(self.bases, finer.bases, strict=True)):
+            moved = old.prolong(np.moveaxis(tensor, i, 0), new.count)
+            tensor = np.moveaxis(moved, 0, i)
+        return tensor.ravel()
