@@ -22,8 +22,8 @@ LAYERS = [
     {"linear", "strategy"},
     {"verify", "atomic", "report_tables", "report"},
     {"hdf5"},
-    {"reference"},
     {"solution"},
+    {"reference"},
     {"solver", "plotting"},
     {"cli"},
 ]

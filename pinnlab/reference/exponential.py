@@ -1,0 +1,170 @@
+"""Fourth-order exponential time differencing, as a solver for diffrax.
+
+For y' = A y + N(t, y) with a constant A that is stiff (Cox and Matthews, 2002). The
+coefficients are entire functions of hA with removable singularities; they are found
+by scaling and doubling, which has no cancellation (Berland, Skaflestad and Wright,
+2007) and serves matrices whose eigenvalues are far apart, where one contour around all
+of them (Kassam and Trefethen, 2005) cannot.
+"""
+
+from collections.abc import Callable
+from typing import ClassVar, NamedTuple
+
+import diffrax as dfx
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+
+
+TAYLOR = 18
+"""Terms of the series where the norm is at most 1."""
+
+
+class Coefficients(NamedTuple):
+    """exp(hA), exp(hA/2) and the weights of the nonlinear terms, h included."""
+
+    full: Array
+    half: Array
+    middle: Array
+    first: Array
+    inner: Array
+    last: Array
+
+
+def coefficients(linear: np.ndarray, step: float) -> Coefficients:
+    """The coefficients for matrices [..., c, c] and a step h."""
+    full, phi1, phi2, phi3 = phi_functions(step * linear)
+    half, middle, _, _ = phi_functions(step / 2 * linear)
+    return Coefficients(
+        full,
+        half,
+        step / 2 * middle,
+        step * (phi1 - 3 * phi2 + 4 * phi3),
+        2 * step * (phi2 - 2 * phi3),
+        step * (4 * phi3 - phi2),
+    )
+
+
+def phi_functions(
+    z: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """exp(z) and phi_k(z) = sum_j z^j / (j + k)! for k = 1, 2, 3; z is [..., c, c].
+
+    The series of z/2^s, then s times exp(2z) = exp(z)^2,
+    phi_1(2z) = (exp(z) phi_1 + phi_1)/2, phi_2(2z) = (phi_1^2 + 2 phi_2)/4,
+    phi_3(2z) = (phi_1 phi_2 + phi_2 + 2 phi_3)/8. Every matrix has its own s.
+    """
+    norm = np.abs(z).sum(axis=-1).max(axis=-1)
+    doublings = np.ceil(np.log2(np.maximum(norm, 1))).astype(int)
+    small = z / 2.0 ** doublings[..., None, None]
+    one = np.broadcast_to(np.eye(z.shape[-1]), z.shape)
+    phi3 = _series(small, one)
+    phi2 = one / 2 + small @ phi3
+    phi1 = one + small @ phi2
+    found = (one + small @ phi1, phi1, phi2, phi3)
+    most = int(doublings.max(initial=0))
+    for level in range(most):
+        # The matrices with fewer doublings join later.
+        active = (doublings >= most - level)[..., None, None]
+        doubled = _double(*found)
+        pairs = zip(doubled, found, strict=True)
+        found = tuple(np.where(active, new, old) for new, old in pairs)
+    return found  # pyright: ignore[reportReturnType]
+
+
+def _series(z: np.ndarray, one: np.ndarray) -> np.ndarray:
+    """phi_3 by Horner's rule: 1/3! (1 + z/4 (1 + z/5 (...)))."""
+    total = one
+    for j in range(TAYLOR, 3, -1):
+        total = one + z @ total / j
+    return total / 6
+
+
+def _double(
+    exp: np.ndarray, phi1: np.ndarray, phi2: np.ndarray, phi3: np.ndarray
+) -> tuple[np.ndarray, ...]:
+    return (
+        exp @ exp,
+        (exp @ phi1 + phi1) / 2,
+        (phi1 @ phi1 + 2 * phi2) / 4,
+        (phi1 @ phi2 + phi2 + 2 * phi3) / 8,
+    )
+
+
+Multiply = Callable[[Array, Array], Array]
+
+
+class ETDRK4(dfx.AbstractSolver):
+    """y' = A y + N(t, y) in constant steps; the term's vector field is N alone.
+
+    - `weights`: the coefficients for the step that is taken.
+    - `multiply`: applies one of them to a state.
+    """
+
+    weights: Coefficients
+    multiply: Multiply = eqx.field(static=True)
+
+    term_structure: ClassVar = dfx.AbstractTerm
+    interpolation_cls: ClassVar = dfx.LocalLinearInterpolation
+
+    def order(self, terms):
+        return 4
+
+    def init(self, terms, t0, t1, y0, args):
+        return None
+
+    def step(self, terms, t0, t1, y0, args, solver_state, made_jump):
+        del solver_state, made_jump
+        w, apply = self.weights, self.multiply
+        middle = t0 + (t1 - t0) / 2
+        start = terms.vf(t0, y0, args)
+        y_half = apply(w.half, y0)
+        a = y_half + apply(w.middle, start)
+        slope_a = terms.vf(middle, a, args)
+        b = y_half + apply(w.middle, slope_a)
+        slope_b = terms.vf(middle, b, args)
+        c = apply(w.half, a) + apply(w.middle, 2 * slope_b - start)
+        slope_c = terms.vf(t1, c, args)
+        y1 = (
+            apply(w.full, y0)
+            + apply(w.first, start)
+            + apply(w.inner, slope_a + slope_b)
+            + apply(w.last, slope_c)
+        )
+        return y1, None, dict(y0=y0, y1=y1), None, dfx.RESULTS.successful
+
+    def func(self, terms, t0, y0, args):
+        return terms.vf(t0, y0, args)
+
+
+def march(
+    weights: Coefficients,
+    multiply: Multiply,
+    nonlinear: Callable[[Array, Array], Array],
+    y0: Float[Array, "..."],
+    start: Float[Array, ""],
+    step: Float[Array, ""],
+    saves: int,
+    each: Float[Array, ""],
+) -> Float[Array, "saves_and_one ..."]:
+    """The states after 0, 1, ..., `saves` times `each` steps.
+
+    The solver counts steps: its time is (t - start)/step, which has no rounding, so
+    that every step has exactly the length that the weights are for.
+    """
+    times = each * jax.numpy.arange(saves + 1)
+    solution = dfx.diffeqsolve(
+        dfx.ODETerm(lambda n, y, args: nonlinear(start + n * step, y)),
+        ETDRK4(weights, multiply),
+        t0=0.0,
+        t1=times[-1],
+        dt0=1.0,
+        y0=y0,
+        saveat=dfx.SaveAt(ts=times),
+        stepsize_controller=dfx.ConstantStepSize(),
+        max_steps=None,
+        throw=False,
+    )
+    assert solution.ys is not None
+    return solution.ys
