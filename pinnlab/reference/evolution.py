@@ -133,8 +133,16 @@ class Evolution:
         self, points: Float[np.ndarray, "n space"]
     ) -> Float[np.ndarray, "components n"]:
         """The components at the start."""
-        found = self.values(self.initial, self.start, jnp.asarray(points), {}, {})
+        with jax.enable_x64(True):
+            found = self.values(self.initial, self.start, jnp.asarray(points), {}, {})
         return np.asarray(found)
+
+    def initial_fields(
+        self, points: Float[np.ndarray, "n space"]
+    ) -> Float[np.ndarray, "fields n"]:
+        """The fields at the start."""
+        rows = [self.components.index((f, 0)) for f in self.fields]
+        return self.initial_values(points)[rows]
 
 
 def marching(problem: Problem) -> tuple[str, float, float] | None:

@@ -5,7 +5,7 @@ rest is evaluated at the nodes and its transform cut off at two thirds of the mo
 (Orszag, 1971).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import equinox as eqx
@@ -76,7 +76,9 @@ class Fourier:
     """One resolution in space; `run` marches in any number of steps.
 
     The state is the real and the imaginary part of the transforms of the components,
-    [2, components, *modes].
+    [2, components, *modes]. The coarse resolution runs in the same compiled program:
+    with fewer modes, and with nodes half a cell further, which turns the sign of the
+    largest aliasing error of data that are not smooth.
     """
 
     evolution: Evolution
@@ -101,10 +103,7 @@ class Fourier:
         return tuple(found)
 
     def keep(self, coarse: bool) -> np.ndarray:
-        """The modes that are kept, [*modes]; two thirds of them if coarse.
-
-        Both resolutions run in the same compiled program.
-        """
+        """The modes that are kept, [*modes]; two thirds of them if coarse."""
         part = (1 / 3 if self.nonlinear else 1 / 2) * (2 / 3 if coarse else 1)
         pairs = zip(self.waves, self.shape, strict=True)
         inside = [np.abs(k) < part * n for k, n in pairs]
@@ -143,7 +142,11 @@ class Fourier:
         return self.evolution.components.index((name, order - 1))
 
     def rest(
-        self, keep: Array, t: Array, state: Float[Array, "2 components *modes"]
+        self,
+        points: Array,
+        keep: Array,
+        t: Array,
+        state: Float[Array, "2 components *modes"],
     ) -> Array:
         """The part of the rates that is not in `linear`, as a state."""
         if not self.nonlinear:
@@ -157,7 +160,6 @@ class Fourier:
             component, orders = evolution.split_key(key)
             spectrum = hat[evolution.components.index(component)]
             jets[key] = self._nodes(spectrum * self.multiplier(orders)).ravel()
-        points = jnp.asarray(Grid(self.lines).points)
         values = self.form.solve @ evolution.values(self.form.rest, t, points, jets, {})
         found = jnp.fft.rfftn(values.reshape(-1, *self.shape), axes=self._axes)
         found = found * keep
@@ -173,12 +175,33 @@ class Fourier:
     def _nodes(self, spectrum: Array) -> Array:
         return jnp.fft.irfftn(spectrum, self.shape, axes=self._axes)
 
-    def start(self, keep: np.ndarray) -> Float[np.ndarray, "2 components *modes"]:
-        """The initial state."""
-        values = self.evolution.initial_values(Grid(self.lines).points)
-        hat = np.fft.rfftn(values.reshape(-1, *self.shape), axes=self._axes)
-        hat = hat * keep
-        return np.stack([hat.real, hat.imag])
+    def nodes(self, coarse: bool) -> Grid:
+        """The grid; half a cell further in all directions if coarse."""
+        if not coarse:
+            return Grid(self.lines)
+        shifts = [line.length / line.count / 2 for line in self.lines]
+        pairs = zip(self.lines, shifts, strict=True)
+        return Grid(
+            tuple(replace(a, lower=a.lower + s, upper=a.upper + s) for a, s in pairs)
+        )
+
+    def initial(self, grid: Grid, finer: int) -> np.ndarray:
+        """Transforms of the initial values, [components, *modes].
+
+        They are sampled on a grid that is `finer` times as fine: data with a kink have
+        long tails, which would be added to the modes that are kept.
+        """
+        fine = Grid(tuple(replace(a, count=finer * a.count) for a in grid.lines))
+        lower = np.array([a.lower for a in self.lines])
+        length = np.array([a.length for a in self.lines])
+        inside = lower + np.mod(fine.points - lower, length)
+        values = self.evolution.initial_values(inside).reshape(-1, *fine.shape)
+        hat = np.fft.rfftn(values, axes=self._axes) / finer ** len(self.shape)
+        for axis, n in zip(self._axes, self.shape, strict=True):
+            last = axis == -1
+            modes = np.arange(n // 2 + 1) if last else np.fft.fftfreq(n, 1 / n)
+            hat = np.take(hat, modes.astype(int), axis=axis)
+        return hat
 
     @cached_property
     def _march(self):
@@ -187,26 +210,32 @@ class Fourier:
 
         @eqx.filter_jit
         def whole(
-            weights: Coefficients, y0: Array, keep: Array, step: Array, each: Array
+            weights: Coefficients,
+            points: Array,
+            keep: Array,
+            y0: Array,
+            step: Array,
+            each: Array,
         ) -> Array:
-            rest = lambda t, y: self.rest(keep, t, y)
+            rest = lambda t, y: self.rest(points, keep, t, y)
             return march(weights, _multiply, rest, y0, start, step, saves, each)
 
         return whole
 
     def run(self, steps: int, coarse: bool) -> Trajectory:
         """March in a multiple of the saved steps."""
-        evolution = self.evolution
+        evolution, grid, keep = self.evolution, self.nodes(coarse), self.keep(coarse)
         saves = SAVES[len(self.shape)]
         step = (evolution.end - evolution.start) / steps
         weights = jax.tree.map(
             lambda c: jnp.asarray(np.moveaxis(c, (-2, -1), (0, 1))),
             coefficients(self.linear, step),
         )
-        keep = self.keep(coarse)
-        y0 = jnp.asarray(self.start(keep))
-        size = jnp.asarray(step)
-        states = self._march(weights, y0, keep, size, jnp.asarray(steps / saves))
+        hat = self.initial(grid, OVERSAMPLE[len(self.shape)] // (1 + coarse)) * keep
+        y0 = jnp.asarray(np.stack([hat.real, hat.imag]))
+        points, size = jnp.asarray(grid.points), jnp.asarray(step)
+        each = jnp.asarray(steps / saves)
+        states = self._march(weights, points, keep, y0, size, each)
         rows = [evolution.components.index((f, 0)) for f in evolution.fields]
         packed = np.asarray(states)[:, :, rows]
         hat = np.moveaxis(packed[:, 0] + 1j * packed[:, 1], 0, 1)
@@ -214,9 +243,18 @@ class Fourier:
         times = np.linspace(evolution.start, evolution.end, saves + 1)
         if step < 0:
             times, values = times[::-1], values[:, ::-1]
-        return Trajectory(times, self.lines, evolution.time, values)
+        return Trajectory(
+            times,
+            grid.lines,
+            evolution.time,
+            values,
+            evolution.start,
+            evolution.initial_fields,
+        )
 
 
+OVERSAMPLE = {1: 16, 2: 4, 3: 2}
+"""How much finer initial values are sampled, by the dimension of space."""
 SAVES = {1: 800, 2: 192, 3: 96}
 """Saved times by the dimension of space: multiples of those of the result grid."""
 

@@ -14,6 +14,10 @@ from pinnlab.reference.reference import Effort, NoReference
 from pinnlab.reference.trajectory import Trajectory
 
 
+FACTORS = (1.5, 2, 3, 4, 6, 8, 12, 16)
+"""By what the resolution in space is multiplied."""
+
+
 class Resolution(Protocol):
     """A discretization in space that can be marched in any number of steps."""
 
@@ -40,6 +44,25 @@ class Refined:
     count: int
     steps: int
     efforts: tuple[Effort, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Measured:
+    """One resolution: the changes that coarser time and space make, per field."""
+
+    count: int
+    steps: int
+    in_time: np.ndarray
+    in_space: np.ndarray
+    seconds: float
+
+    @property
+    def errors(self) -> np.ndarray:
+        return self.in_time + self.in_space
+
+    @property
+    def worst(self) -> float:
+        return float(np.max(self.errors))
 
 
 @dataclass(eq=False)
@@ -94,36 +117,28 @@ def refine(
     count, steps = limits.count, 2 * limits.steps
     runs = _begin(make, count, limits, points)
     best: Refined | None = None
-    efforts: list[Effort] = []
+    history: list[_Measured] = []
     while True:
-        in_time = _time_error(runs, steps)
-        fine = runs.get(steps)
-        trajectory = runs.finest
-        assert trajectory is not None
-        in_space = _distance(runs.get(steps, coarse=True), fine)
-        errors = in_time + in_space
-        worst, spent = float(np.max(errors)), runs.seconds[steps, False]
-        efforts.append(Effort(f"{count}, {steps} steps", worst, spent))
-        if best is None or worst < best.errors.max():
-            best = Refined(trajectory, errors, count, steps, tuple(efforts))
-        if worst <= error or _stagnates(efforts):
+        now = _measure(runs, count, steps)
+        history.append(now)
+        assert runs.finest is not None
+        if best is None or now.worst < best.errors.max():
+            best = Refined(runs.finest, now.errors, count, steps, ())
+        if now.worst <= error or _stagnates(history):
             break
-        if in_time.max() >= in_space.max():
-            factor = _steps_factor(in_time.max(), error / 2)
-            steps, ahead = steps * factor, 2.5 * factor * spent
-        else:
-            finer = min(count * _count_factor(in_space.max(), error / 2), limits.most)
-            ahead = runs.compiling + 3 * finer / count * spent
-        if time.perf_counter() + ahead > deadline:
+        count, steps = _next(history, limits, error / 2)
+        growth = (count / now.count) * (steps / now.steps)
+        ahead = 2.5 * growth * now.seconds + (count != now.count) * runs.compiling
+        if growth == 1 or time.perf_counter() + ahead > deadline:
             break
-        if in_time.max() < in_space.max():
-            if finer == count:
-                break
-            count = finer
+        if count != now.count:
             runs = _begin(make, count, limits, points)
     if not np.isfinite(best.errors).all():
         raise NoReference("no resolution that fits the time is stable")
-    return dataclasses.replace(best, efforts=tuple(efforts))
+    efforts = tuple(
+        Effort(f"{m.count}, {m.steps} steps", m.worst, m.seconds) for m in history
+    )
+    return dataclasses.replace(best, efforts=efforts)
 
 
 def _begin(
@@ -134,12 +149,19 @@ def _begin(
     return runs
 
 
+def _measure(runs: _Runs, count: int, steps: int) -> _Measured:
+    in_time = _time_error(runs, steps)
+    in_space = _distance(runs.get(steps, coarse=True), runs.get(steps))
+    return _Measured(count, steps, in_time, in_space, runs.seconds[steps, False])
+
+
 def _time_error(runs: _Runs, steps: int) -> np.ndarray:
     """The difference to half the steps, divided by what the observed order allows."""
-    difference = _distance(runs.get(steps // 2), runs.get(steps))
+    half = runs.get(steps // 2)
+    difference = _distance(half, runs.get(steps))
     if (steps // 4, False) not in runs.values:
         return difference
-    before = _distance(runs.get(steps // 4), runs.get(steps // 2))
+    before = _distance(runs.get(steps // 4), half)
     ratio = before / np.maximum(difference, 1e-300)
     return difference / np.clip(ratio - 1, 1.0, 7.0)
 
@@ -150,26 +172,47 @@ def _distance(coarse: np.ndarray, fine: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(found), found, np.inf)
 
 
+def _next(history: list[_Measured], limits: Limits, wish: float) -> tuple[int, int]:
+    """The count and the steps that should bring both errors below the wish."""
+    now = history[-1]
+    in_time, in_space = float(now.in_time.max()), float(now.in_space.max())
+    if not np.isfinite(in_time):
+        return now.count, 4 * now.steps
+    count, steps = now.count, now.steps
+    if in_space > wish:
+        factor = _count_factor(history, wish)
+        count = min(2 * round(now.count * factor / 2), limits.most)
+    # Where space is not resolved, the error in time means little.
+    if in_time > wish and (in_space < 1e-2 or count == now.count):
+        steps *= _steps_factor(in_time, wish)
+    return count, steps
+
+
 def _steps_factor(now: float, wish: float) -> int:
     """For the fourth order, a power of two up to 16."""
-    if not np.isfinite(now):
-        return 4
     return 2 ** min(4, max(1, math.ceil(math.log2(now / wish) / 4)))
 
 
-FACTORS = (1.5, 2, 3, 4, 6, 8, 12, 16)
+def _count_factor(history: list[_Measured], wish: float) -> float:
+    """For an error exp(-a count): log(wish)/log(error), rounded up to one of FACTORS.
 
-
-def _count_factor(now: float, wish: float) -> float:
-    """For an error exp(-a count): log(wish)/log(now), rounded up to one of FACTORS."""
-    if not now < 0.5:
+    Where the last refinement showed a low order p, (error/wish)^(1/p).
+    """
+    error = float(history[-1].in_space.max())
+    if not error < 0.5:
         return 4
-    ratio = math.log(wish) / math.log(now)
+    ratio = math.log(wish) / math.log(error)
+    if len(history) > 1 and history[-2].count < history[-1].count:
+        before = float(history[-2].in_space.max())
+        gain = math.log(history[-1].count / history[-2].count)
+        order = max(0.5, math.log(before / error) / gain)
+        if order < 3:
+            ratio = (error / wish) ** (1 / order)
     return next((f for f in FACTORS if f >= ratio), FACTORS[-1])
 
 
-def _stagnates(efforts: list[Effort]) -> bool:
+def _stagnates(history: list[_Measured]) -> bool:
     """Whether rounding has stopped the last two refinements from helping."""
-    if len(efforts) < 3 or not efforts[-1].error < 1e-6:
+    if len(history) < 3 or not history[-1].worst < 1e-6:
         return False
-    return min(e.error for e in efforts[-2:]) > 0.7 * efforts[-3].error
+    return min(m.worst for m in history[-2:]) > 0.7 * history[-3].worst

@@ -1,5 +1,6 @@
 """A marched solution: values at saved times on a grid of space, and in between."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,16 +48,24 @@ class Trajectory:
     - `lines`: those of space, in order.
     - `time`: the index of time among the coordinates.
     - `values`: [fields, times, *space].
+    - `start`, `initial`: where it started, and the exact values there at points of
+        space [n, space] as [fields, n].
     """
 
     times: Float[np.ndarray, " times"]
     lines: tuple[Line, ...]
     time: int
     values: np.ndarray
+    start: float
+    initial: Callable[[np.ndarray], np.ndarray]
 
     def at(self, points: Float[np.ndarray, "m dim"]) -> Float[np.ndarray, "m fields"]:
         """The fields at points, coordinates in the problem's order."""
         samples = Samples(self.times)
         lines = (*self.lines[: self.time], samples, *self.lines[self.time :])
         values = np.moveaxis(self.values, 1, 1 + self.time)
-        return interpolate(lines, values, points).T
+        found = interpolate(lines, values, points)
+        first = np.asarray(points)[:, self.time] == self.start
+        if first.any():
+            found[:, first] = self.initial(np.delete(points[first], self.time, axis=1))
+        return found.T
