@@ -5,144 +5,24 @@ order of the equation, so that the conditions make the count right (rectangular
 collocation; Driscoll and Hale, 2016).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from pinnlab.equation.expression import Expression
-from pinnlab.equation.structure import partials
-from pinnlab.problem.problem import Problem
-from pinnlab.reference.reference import NoReference
-from pinnlab.reference.steady_basis import Basis, Chebyshev, Fourier, Space
-from pinnlab.reference.steady_breaks import Break, continuous_quantities, find_breaks
-from pinnlab.reference.steady_linearization import (
-    Located,
-    Piece,
-    Pointwise,
-    locate,
-    pointwise,
+from pinnlab.reference.steady_basis import (
+    Basis,
+    Chebyshev,
+    Expansion,
+    Fourier,
+    Space,
 )
-from pinnlab.sampling import membership
-from pinnlab.system.terms import (
-    Term,
-    condition_terms,
-    coordinates,
-    equation_terms,
-    real_fields,
-)
+from pinnlab.reference.steady_linearization import Located, Piece, locate
+from pinnlab.reference.steady_statements import Posed
+from pinnlab.system.terms import coordinates
 
 
 INTEGRAL_NODES = 48
-
-
-@dataclass(frozen=True, eq=False)
-class Statement:
-    """Something that vanishes: a residual, the axes it holds along, fixed coordinates.
-
-    - `along`: the axes whose points it is collocated on.
-    - `fixed`: the values of other coordinates, by axis.
-    - `inside`: which of [n, dim] points belong to the place.
-    """
-
-    name: str
-    kind: str
-    form: Pointwise
-    along: tuple[int, ...]
-    fixed: Mapping[int, float]
-    inside: Callable[[np.ndarray], np.ndarray]
-
-
-@dataclass(frozen=True, eq=False)
-class Posed:
-    """A problem as statements.
-
-    - `orders`: the highest derivatives of each field, by axis.
-    - `held`: the fields that a condition on a face mentions.
-    - `continuous`: at each break, the quantities without a jump.
-    """
-
-    problem: Problem
-    fields: tuple[str, ...]
-    orders: Mapping[str, tuple[int, ...]]
-    held: frozenset[str]
-    statements: tuple[Statement, ...]
-    breaks: tuple[Break, ...]
-    continuous: Mapping[int, tuple[Pointwise, ...]]
-    linear: bool
-
-    def cuts(self, axis: int) -> tuple[float, ...]:
-        """Where the axis is cut into elements."""
-        return tuple(b.right for b in self.breaks if b.axis == axis)
-
-    def periodic(self, axis: int) -> bool:
-        """Whether the axis is periodic."""
-        return self.problem.axes[axis].name in self.problem.periodic
-
-
-def pose(problem: Problem) -> Posed:
-    """The problem as statements. Raises `NoReference` for what cannot be collocated."""
-    if any(f.of for f in problem.fields):
-        raise NoReference("a field depends on fewer coordinates than the others")
-    equations, conditions = equation_terms(problem), condition_terms(problem)
-    for term in (*equations, *conditions):
-        if not isinstance(term.residual, Expression):
-            raise NoReference(f"'{term.name}' is a Python function")
-    fields = real_fields(problem)
-    breaks = find_breaks(problem)
-    if any(problem.axes[b.axis].name in problem.periodic for b in breaks):
-        raise NoReference("a coefficient jumps along a periodic coordinate")
-    names = coordinates(problem)
-    continuous = {
-        axis: tuple(
-            pointwise(q, names, problem.parameters)
-            for q in continuous_quantities(problem, axis)
-        )
-        for axis in {b.axis for b in breaks}
-    }
-    return Posed(
-        problem,
-        fields,
-        {f: _orders(equations, f, len(names)) for f in fields},
-        frozenset(p.field for t in conditions if t.place.fixed for p in _used(t)),
-        tuple(_statement(problem, t) for t in (*equations, *conditions)),
-        breaks,
-        continuous,
-        all(_is_affine(t) for t in (*equations, *conditions)),
-    )
-
-
-def _used(term: Term):
-    assert isinstance(term.residual, Expression)
-    return partials(term.residual)
-
-
-def _is_affine(term: Term) -> bool:
-    from pinnlab.equation.structure import degree
-
-    assert isinstance(term.residual, Expression)
-    return degree(term.residual) <= 1
-
-
-def _orders(equations: tuple[Term, ...], field: str, dim: int) -> tuple[int, ...]:
-    found = [p.orders for t in equations for p in _used(t) if p.field == field]
-    return tuple(max((o[i] for o in found), default=0) for i in range(dim))
-
-
-def _statement(problem: Problem, term: Term) -> Statement:
-    assert isinstance(term.residual, Expression)
-    names = coordinates(problem)
-    fixed = {names.index(name): value for name, value in term.place.fixed}
-    free = set(names) if term.kind == "equation" else (term.free or frozenset())
-    along = tuple(i for i, n in enumerate(names) if n in free and i not in fixed)
-    return Statement(
-        term.name,
-        term.kind,
-        pointwise(term.residual, names, problem.parameters),
-        along,
-        fixed,
-        membership(problem, term.place),
-    )
 
 
 @dataclass(frozen=True)
@@ -185,6 +65,7 @@ class Collocation:
     spaces: Mapping[str, Space]
     rows: tuple[tuple[Located, ...], ...]
     names: tuple[str, ...]
+    kinds: tuple[str, ...]
 
     @property
     def size(self) -> int:
@@ -215,9 +96,7 @@ class Collocation:
             start += len(total)
         return np.concatenate(residuals), found
 
-    def dense(
-        self, count: int, pieces: list[tuple[slice, float, Piece]]
-    ) -> np.ndarray:
+    def dense(self, count: int, pieces: list[tuple[slice, float, Piece]]) -> np.ndarray:
         """The Jacobian [count, size] of the pieces."""
         starts = np.cumsum([0] + [s.size for s in self.spaces.values()])
         columns = {
@@ -230,23 +109,23 @@ class Collocation:
             jacobian[rows, columns[piece.site.field]] += sign * block
         return jacobian
 
+    @property
     def row_names(self) -> np.ndarray:
         """The name of the statement of each row."""
-        counts = [len(next(iter(sides[0].columns.values()))) for sides in self.rows]
-        return np.repeat(np.asarray(self.names), counts)
+        return np.repeat(np.asarray(self.names), self._counts)
 
-    def values(self, unknowns: np.ndarray, points: np.ndarray) -> np.ndarray:
-        """The fields at [n, dim] points, [n, fields]."""
-        parts = self.parts(unknowns)
-        columns = [self.spaces[f].values(parts[f], points) for f in self.posed.fields]
-        return np.stack(columns, axis=1)
+    @property
+    def are_conditions(self) -> np.ndarray:
+        """Which rows are conditions."""
+        return np.repeat(np.asarray(self.kinds) == "condition", self._counts)
 
-    def prolong(self, unknowns: np.ndarray, finer: "Collocation") -> np.ndarray:
-        """The same fields in a finer collocation."""
-        parts = self.parts(unknowns)
-        return np.concatenate(
-            [s.prolong(parts[f], finer.spaces[f]) for f, s in self.spaces.items()]
-        )
+    @property
+    def _counts(self) -> list[int]:
+        return [len(next(iter(sides[0].columns.values()))) for sides in self.rows]
+
+    def expansion(self, unknowns: np.ndarray) -> Expansion:
+        """The fields that the unknowns mean."""
+        return Expansion(self.spaces, self.parts(unknowns))
 
 
 def collocate(posed: Posed, variant: Variant, count: int) -> Collocation:
@@ -278,12 +157,14 @@ def collocate(posed: Posed, variant: Variant, count: int) -> Collocation:
     )
     rows: list[tuple[Located, ...]] = []
     names: list[str] = []
+    kinds: list[str] = []
     for statement in posed.statements:
         points = _points(posed, lines[statement.kind], statement.along, statement.fixed)
         points = points[statement.inside(points)]
         if len(points):
             rows.append((place(statement.form, points),))
             names.append(statement.name)
+            kinds.append(statement.kind)
     for b in posed.breaks:
         along = tuple(i for i in range(dim) if i != b.axis)
         left = _points(posed, lines["condition"], along, {b.axis: b.left})
@@ -291,7 +172,8 @@ def collocate(posed: Posed, variant: Variant, count: int) -> Collocation:
         for form in posed.continuous[b.axis]:
             rows.append((place(form, right), place(form, left)))
             names.append(f"the interface at {posed.problem.axes[b.axis].name}")
-    return Collocation(posed, spaces, tuple(rows), tuple(names))
+            kinds.append("condition")
+    return Collocation(posed, spaces, tuple(rows), tuple(names), tuple(kinds))
 
 
 def _bounded(posed: Posed) -> tuple[int, ...]:
@@ -322,9 +204,7 @@ def _points(
 ) -> np.ndarray:
     """The product of the lines of some axes; the others fixed or in the middle."""
     columns = [
-        lines[i]
-        if i in along
-        else np.asarray([fixed.get(i, (a.lower + a.upper) / 2)])
+        lines[i] if i in along else np.asarray([fixed.get(i, (a.lower + a.upper) / 2)])
         for i, a in enumerate(posed.problem.axes)
     ]
     mesh = np.meshgrid(*columns, indexing="ij")

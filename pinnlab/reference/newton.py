@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import get_lapack_funcs, solve_triangular
 
 from pinnlab.reference.boundary_value import Collocation
 
@@ -18,6 +18,10 @@ SINGULAR = 1e-13
 """The reciprocal condition number below which a matrix has a null space."""
 SHORTEST = 1 / 512
 """The shortest step that is tried, relative to the full one."""
+ROUNDINGS = 10
+"""Units of rounding, times the condition number, that a step may consist of."""
+COARSE = 1e-7
+"""What is never taken for rounding, relative to the unknowns."""
 SMALLEST = 1 / 64
 """The smallest increase of the nonlinear part."""
 
@@ -51,9 +55,10 @@ class Factorization:
     def solve(self, right: np.ndarray) -> np.ndarray:
         """The least-squares solution, in scaled unknowns."""
         scaled = np.asfortranarray((self.rows * right)[:, None])
-        product, _, _ = lapack.dormqr("L", "T", self.qr, self.tau, scaled, 64)
+        ormqr, trtrs = get_lapack_funcs(("ormqr", "trtrs"), (self.qr,))
+        product, _, _ = ormqr("L", "T", self.qr, self.tau, scaled, 64)
         size = len(self.columns)
-        solution, _ = lapack.dtrtrs(self.qr[:size], product[:size])
+        solution, _ = trtrs(self.qr[:size], product[:size])
         return solution[:, 0]
 
 
@@ -68,8 +73,9 @@ def factorize(jacobian: np.ndarray) -> Factorization:
     jacobian *= columns
     if not np.all(np.isfinite(jacobian)):
         raise Diverged("the Jacobian is not finite")
-    qr, tau, _, _ = lapack.dgeqrf(jacobian, lwork=64 * size, overwrite_a=True)
-    rcond, _ = lapack.dtrcon(qr[:size])
+    geqrf, trcon = get_lapack_funcs(("geqrf", "trcon"), (jacobian,))
+    qr, tau, _, _ = geqrf(jacobian, lwork=64 * size, overwrite_a=True)
+    rcond, _ = trcon(qr[:size])
     factorization = Factorization(qr, tau, rows, columns, float(rcond))
     if rcond < SINGULAR:
         raise Singular(_null_vector(factorization))
@@ -90,9 +96,9 @@ def _null_vector(factorization: Factorization) -> np.ndarray:
     upper[np.arange(size), np.arange(size)] += shift
     vector = np.ones(size)
     for _ in range(3):
-        vector, _ = lapack.dtrtrs(upper, vector, trans=1)
-        vector, _ = lapack.dtrtrs(upper, vector)
-        vector = vector.ravel() / np.linalg.norm(vector)
+        vector = solve_triangular(upper, vector, trans=1)
+        vector = solve_triangular(upper, vector)
+        vector = vector / np.linalg.norm(vector)
     return factorization.columns * vector
 
 
@@ -135,13 +141,15 @@ def newton(rows: Rows, start: np.ndarray, tolerance: float, most: int = 40) -> F
     """
     unknowns = start
     residual, jacobian = rows(unknowns)
-    before = np.inf
     for step in range(1, most + 1):
         if not np.all(np.isfinite(residual)):
             raise Diverged("the equations have no value at the start")
         solver = factorize(jacobian())
         change = solver.solve(-residual)
         length = float(np.linalg.norm(change))
+        # Below this, steps are rounding.
+        noise = ROUNDINGS * np.finfo(float).eps / solver.rcond
+        least = max(tolerance, min(noise, COARSE))
         factor, correction = 1.0, change
         while True:
             trial = unknowns + factor * solver.columns * change
@@ -149,15 +157,13 @@ def newton(rows: Rows, start: np.ndarray, tolerance: float, most: int = 40) -> F
             correction = solver.solve(-residual)
             size = float(np.linalg.norm(trial / solver.columns))
             left = float(np.linalg.norm(correction))
-            if left <= tolerance * size or left <= (1 - factor / 4) * length:
+            if left <= least * size or left <= (1 - factor / 4) * length:
                 break
-            if length <= 1e-6 * size and length >= before / 2:
-                break  # rounding: the steps do not get shorter any more
             factor /= 2
             if factor < SHORTEST:
                 raise Diverged("no step makes the residual smaller")
-        unknowns, before = trial, length
-        if left <= tolerance * size or (length <= 1e-6 * size and left >= length / 2):
+        unknowns = trial
+        if left <= least * size:
             unknowns = unknowns + solver.columns * correction
             residual, _ = rows(unknowns)
             mismatch = np.abs(solver.rows * residual) / max(size, 1e-300)
@@ -200,3 +206,12 @@ def continued(rows: Rows, start: np.ndarray, tolerance: float) -> Found:
             continue
         reached, step, unknowns = s, 2 * step, found.unknowns
     return newton(rows, unknowns, tolerance)
+
+
+def lifted(rows: Rows, conditions: np.ndarray, size: int) -> np.ndarray:
+    """The smallest unknowns that satisfy the conditions, linearized at zero."""
+    residual, jacobian = rows(np.zeros(size))
+    matrix = jacobian()[conditions]
+    if not len(matrix) or not np.all(np.isfinite(matrix)):
+        raise Diverged("the conditions have no value at zero")
+    return np.linalg.lstsq(matrix, -residual[conditions], rcond=None)[0]

@@ -7,57 +7,76 @@ import jax
 import numpy as np
 
 from pinnlab.problem.problem import Problem
-from pinnlab.reference.boundary_value import (
-    Collocation,
-    Posed,
-    Variant,
-    collocate,
-    pose,
-    variants,
-)
+from pinnlab.reference.boundary_value import Collocation, Variant, collocate, variants
 from pinnlab.reference.newton import (
     Diverged,
     Found,
+    Rows,
     Singular,
     continued,
+    lifted,
     newton,
     rows_of,
 )
 from pinnlab.reference.reference import Effort, NoReference, Reference
+from pinnlab.reference.steady_basis import Expansion
+from pinnlab.reference.steady_check import (
+    comparison_points,
+    null_space,
+    relative_difference,
+    residual_between,
+)
+from pinnlab.reference.steady_diagonalization import solve_separable
+from pinnlab.reference.steady_separable import Separable, separate
+from pinnlab.reference.steady_statements import Posed, pose
 
 
 LADDERS = {
     1: (12, 18, 26, 38, 56, 84, 126, 190, 280, 420, 630, 950, 1400),
-    2: (8, 11, 14, 18, 22, 27, 32, 38, 45, 53, 62),
-    3: (5, 7, 9, 11, 13, 15),
-    4: (4, 5, 6, 7),
+    2: (8, 11, 14, 18, 22, 27, 32, 38, 45, 53, 62, 74, 88, 105, 126, 150),
+    3: (5, 7, 9, 11, 13, 16, 19, 23, 28, 34, 41, 50),
+    4: (4, 5, 6, 7, 9, 11, 13, 16),
 }
 """Collocation points on each element of each axis, by the number of axes."""
-LARGEST = 6000
+LARGEST = 4500
 """Unknowns of a dense system."""
-COMPARISON = {1: 1001, 2: 81, 3: 25, 4: 11}
-"""Uniform points on each axis on which two solutions are compared."""
+SMALL = 700
+"""Unknowns from which on a system that separates is solved so."""
 TOLERANCE = 1e-12
 """On Newton's last step, relative to the unknowns."""
 CONTRADICTION = 1e-3
 """What may be left of a condition, relative to the unknowns."""
+ROUNDING = 2e-14
+"""The smallest error that is stated."""
+FAINT = 1e-5
+"""A residual that rounding alone may leave between the points."""
 
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """A solved resolution, with the fields on the grid of comparison."""
+    """A solved resolution.
 
-    system: Collocation
-    found: Found
+    - `values`: the fields on the grid of comparison; `errors` against the one before.
+    - `left`: what is left of the rows, relative; `worst` names the worst row.
+    """
+
+    expansion: Expansion
     values: np.ndarray
     errors: np.ndarray
+    left: float
+    worst: str
     seconds: float
 
     @property
     def label(self) -> str:
         """The resolution for people."""
-        shapes = {s.shape for s in self.system.spaces.values()}
+        shapes = {s.shape for s in self.expansion.spaces.values()}
         return ", ".join("x".join(map(str, s)) for s in sorted(shapes, reverse=True))
+
+    @property
+    def size(self) -> int:
+        """The number of unknowns."""
+        return sum(s.size for s in self.expansion.spaces.values())
 
 
 @dataclass(frozen=True)
@@ -88,7 +107,7 @@ def solve_steady(problem: Problem, *, error: float, seconds: float) -> Reference
         for variant in variants(posed):
             levels = _refine(posed, variant, error, begin + seconds)
             if not isinstance(levels, NullSpace):
-                return _reference(levels, time.perf_counter() - begin)
+                return _reference(posed, levels, error, begin)
             reason = levels.reason
     raise NoReference(reason)
 
@@ -100,116 +119,147 @@ def _refine(
     dim = len(posed.problem.axes)
     if dim not in LADDERS:
         raise NoReference(f"{dim} coordinates are too many for a grid")
+    separable = separate(posed)
     levels: list[Level] = []
-    failure = "no resolution was solved in time"
+    failure = "no two resolutions were solved in time"
     for count in LADDERS[dim]:
-        system = collocate(posed, variant, count)
-        if system.size > LARGEST or not _affordable(levels, system, deadline):
+        size = len(posed.fields) * count**dim
+        apart = separable if size > SMALL else None
+        if not _affordable(levels, size, apart is None, deadline):
             break
-        try:
-            levels.append(_solve(system, levels[-1] if levels else None))
-        except Singular as singular:
-            return NullSpace(_null_space(system, singular))
-        except Diverged as diverged:
-            failure = f"Newton's method failed: {diverged}"
-            continue
-        if np.all(levels[-1].errors <= error):
+        before = levels[-1] if levels else None
+        level = None if apart is None else _solve_apart(apart, count, before)
+        if level is None or not _is_kept(level, levels, error):
+            if size > LARGEST:
+                break
+            system = collocate(posed, variant, count)
+            try:
+                level = _solve(system, before)
+            except Singular as singular:
+                return NullSpace(null_space(system, singular))
+            except Diverged as diverged:
+                failure = f"Newton's method failed: {diverged}"
+                continue
+        levels.append(level)
+        if np.all(level.errors <= error) and _is_resolved(posed, level, error):
             break
     if len(levels) < 2:
         raise NoReference(failure)
     return tuple(levels)
 
 
-def _affordable(levels: list[Level], system: Collocation, deadline: float) -> bool:
-    """Whether a dense solve of this size would end in time."""
+def _affordable(levels: list[Level], size: int, dense: bool, deadline: float) -> bool:
+    """Whether a solve of about this size is possible, and would end in time."""
+    if dense and size > LARGEST:
+        return False
     if not levels:
         return time.perf_counter() < deadline
     last = levels[-1]
-    expected = last.seconds * (system.size / last.system.size) ** 3
+    expected = last.seconds * (size / last.size) ** (3 if dense else 2)
     return time.perf_counter() + expected < deadline
 
 
+def _is_kept(level: Level, coarser: list[Level], error: float) -> bool:
+    """Whether a separated solution satisfies its conditions, corners included."""
+    return level.left <= max(error, float(coarser[-1].errors.max()))
+
+
+def _is_resolved(posed: Posed, level: Level, error: float) -> bool:
+    """Whether the equations hold between the collocation points, too."""
+    return residual_between(posed, level.expansion) <= max(error**0.5, FAINT)
+
+
 def _solve(system: Collocation, coarser: Level | None) -> Level:
+    """One resolution by a dense solve. Raises `Singular` and `Diverged`."""
     begin = time.perf_counter()
     rows = rows_of(system)
     if coarser is None:
-        start = np.zeros(system.size)
+        found = _first(system, rows)
     else:
-        start = coarser.system.prolong(coarser.found.unknowns, system)
-    try:
-        found = newton(rows, start, TOLERANCE)
-    except Diverged:
-        if coarser is not None:
-            raise
-        found = continued(rows, start, TOLERANCE)
+        found = newton(rows, coarser.expansion.prolong(system.spaces), TOLERANCE)
     seconds = time.perf_counter() - begin
-    values = system.values(found.unknowns, comparison_points(system.posed.problem))
+    left = float(np.sqrt(np.mean(found.mismatch**2)))
+    worst = str(system.row_names[int(np.argmax(found.mismatch))])
+    expansion = system.expansion(found.unknowns)
+    return _level(system.posed, expansion, coarser, left, worst, seconds)
+
+
+def _first(system: Collocation, rows: Rows) -> Found:
+    """A solution from nothing: from zero, from the conditions, by continuation."""
+    zero = np.zeros(system.size)
+    try:
+        return newton(rows, zero, TOLERANCE)
+    except (Singular, Diverged):
+        if system.posed.linear:
+            raise
+        lift = lifted(rows, system.are_conditions, system.size)
+    try:
+        return newton(rows, lift, TOLERANCE)
+    except Diverged:
+        return continued(rows, lift, TOLERANCE)
+
+
+def _solve_apart(problem: Separable, count: int, coarser: Level | None) -> Level | None:
+    """One resolution by diagonalization; None where that is not accurate."""
+    begin = time.perf_counter()
+    try:
+        expansion, violation = solve_separable(problem, count)
+    except Diverged:
+        return None
+    seconds = time.perf_counter() - begin
+    worst = "a condition on a face"
+    return _level(problem.posed, expansion, coarser, violation, worst, seconds)
+
+
+def _level(
+    posed: Posed,
+    expansion: Expansion,
+    coarser: Level | None,
+    left: float,
+    worst: str,
+    seconds: float,
+) -> Level:
+    values = expansion.values(comparison_points(posed.problem))
     if coarser is None:
         errors = np.full(values.shape[1], np.inf)
     else:
         errors = relative_difference(coarser.values, values)
-    return Level(system, found, values, errors, seconds)
+    errors = np.maximum(errors, max(left, ROUNDING))
+    return Level(expansion, values, errors, left, worst, seconds)
 
 
-def comparison_points(problem: Problem) -> np.ndarray:
-    """Uniform points of the domain, [n, dim]."""
-    count = COMPARISON[len(problem.axes)]
-    lines = [np.linspace(a.lower, a.upper, count) for a in problem.axes]
-    mesh = np.meshgrid(*lines, indexing="ij")
-    return np.stack([m.ravel() for m in mesh], axis=1)
-
-
-def relative_difference(coarse: np.ndarray, fine: np.ndarray) -> np.ndarray:
-    """|coarse - fine| / |fine| by column; absolute where a column is 0."""
-    size = np.linalg.norm(fine, axis=0)
-    return np.linalg.norm(coarse - fine, axis=0) / np.where(size > 0, size, 1.0)
-
-
-def _null_space(system: Collocation, singular: Singular) -> str:
-    """What may be added to a solution."""
-    if singular.vector is None:
-        return "there are fewer conditions than the equations need"
-    problem = system.posed.problem
-    values = system.values(singular.vector, comparison_points(problem))
-    share = np.abs(values).max(axis=0) / np.abs(values).max()
-    k = int(np.argmax(share))
-    name, column = system.posed.fields[k], values[:, k]
-    if np.ptp(column) <= 1e-6 * np.abs(column).max():
-        return f"the solution is not unique: a constant may be added to '{name}'"
-    return f"the solution is not unique: '{name}' has a part that nothing determines"
-
-
-def _reference(levels: tuple[Level, ...], seconds: float) -> Reference:
+def _reference(
+    posed: Posed, levels: tuple[Level, ...], error: float, begin: float
+) -> Reference:
     finest = levels[-1]
-    system, found = finest.system, finest.found
-    left = float(np.sqrt(np.mean(found.mismatch**2)))
-    if left > max(CONTRADICTION, 10 * float(finest.errors.max())):
-        name = system.row_names()[int(np.argmax(found.mismatch))]
+    difference = np.maximum(
+        relative_difference(levels[-2].values, finest.values), ROUNDING
+    )
+    if finest.left > max(CONTRADICTION, 10 * float(difference.max())):
         raise NoReference(
-            f"the equations and conditions contradict each other: '{name}' is left "
-            f"with {left:.1e}"
+            f"the equations and conditions contradict each other: '{finest.worst}' "
+            f"is left with {finest.left:.1e}"
         )
     efforts = tuple(
         Effort(level.label, float(level.errors.max()), level.seconds)
-        for level in levels
-        if np.all(np.isfinite(level.errors))
+        for level in levels[1:]
     )
-    fields = system.posed.fields
     return Reference(
-        fields,
-        lambda points: system.values(found.unknowns, np.asarray(points, float)),
-        dict(zip(fields, map(float, finest.errors), strict=True)),
-        seconds,
+        posed.fields,
+        lambda points: finest.expansion.values(np.asarray(points, float)),
+        dict(zip(posed.fields, map(float, finest.errors), strict=True)),
+        time.perf_counter() - begin,
         efforts,
-        _method(finest),
+        _method(posed, finest, error),
     )
 
 
-def _method(level: Level) -> str:
-    posed = level.system.posed
-    kinds = sorted(
-        {"Fourier" if posed.periodic(i) else "Chebyshev"
-         for i in range(len(posed.problem.axes))}
-    )  # fmt: skip
+def _method(posed: Posed, level: Level, error: float) -> str:
+    axes = range(len(posed.problem.axes))
+    kinds = {"Fourier" if posed.periodic(i) else "Chebyshev" for i in axes}
     solver = "one linear solve" if posed.linear else "Newton's method"
-    return f"{' and '.join(kinds)} collocation {level.label}, {solver}"
+    text = f"{' and '.join(sorted(kinds))} collocation {level.label}, {solver}"
+    between = residual_between(posed, level.expansion)
+    if between > max(error**0.5, FAINT):
+        text += f"; residual {between:.0e} between the points"
+    return text

@@ -1,15 +1,21 @@
-"""Functions of one coordinate: integrated Chebyshev polynomials, Fourier modes.
+"""Functions of the coordinates: Chebyshev polynomials, Fourier modes, their products.
 
-A polynomial is written through its m-th derivative, where m is the order of the
-equation: then the equation acts on the unknowns as the identity plus integrals, and the
-condition number does not grow with the resolution (Greengard, 1991).
+On a line, a polynomial is written through its m-th derivative, where m is the order of
+the equation: then the equation acts on the unknowns as the identity plus integrals, and
+the condition number does not grow with the resolution (Greengard, 1991). Products of
+such functions are badly conditioned; with several coordinates m is 0.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.polynomial import chebyshev
+
+
+BATCH = 4096
+"""Points at which fields are evaluated together."""
 
 
 @dataclass(frozen=True)
@@ -179,3 +185,26 @@ class Space:
             moved = old.prolong(np.moveaxis(tensor, i, 0), new.count)
             tensor = np.moveaxis(moved, 0, i)
         return tensor.ravel()
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """Fields as coefficients in their spaces."""
+
+    spaces: Mapping[str, Space]
+    coefficients: Mapping[str, np.ndarray]
+
+    def values(self, points: np.ndarray) -> np.ndarray:
+        """The fields at [n, dim] points, [n, fields]."""
+        found = np.empty((len(points), len(self.spaces)))
+        for start in range(0, len(points), BATCH):
+            part = slice(start, start + BATCH)
+            for k, (field, space) in enumerate(self.spaces.items()):
+                found[part, k] = space.values(self.coefficients[field], points[part])
+        return found
+
+    def prolong(self, finer: Mapping[str, Space]) -> np.ndarray:
+        """The coefficients of the same fields in finer spaces, one after the other."""
+        return np.concatenate(
+            [s.prolong(self.coefficients[f], finer[f]) for f, s in self.spaces.items()]
+        )

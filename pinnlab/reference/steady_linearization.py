@@ -1,154 +1,22 @@
 """The value of a residual on a set of points, and its derivative by the unknowns.
 
-A residual is a function of the point, of partial derivatives of the fields and of
-integrals over fields. It is differentiated pointwise by these; what they are in terms
-of the unknowns is a matrix that is computed once for each set of points.
+A residual is differentiated pointwise by the partial derivatives and integrals in it;
+what these are in terms of the unknowns is a matrix that is computed once for each set
+of points.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sp
-from jaxtyping import Array, Float
 
-from pinnlab.equation.evaluate import Surroundings, evaluate
-from pinnlab.equation.expression import (
-    Coordinate,
-    Expression,
-    Integral,
-    Partial,
-    children,
-    walk,
-)
-from pinnlab.equation.structure import uses_fields
-from pinnlab.reference.reference import NoReference
+from pinnlab.equation.expression import Coordinate, Integral, Partial, walk
 from pinnlab.reference.steady_basis import Space
+from pinnlab.reference.steady_pointwise import Columns, Pointwise
 
 
-CHUNK = 256
 Breaks = tuple[tuple[float, ...], ...]
-Columns = Mapping[str, np.ndarray]
-
-
-@dataclass(frozen=True, eq=False)
-class Pointwise:
-    """An expanded expression as a function of the point, of partials and of integrals.
-
-    - `variables`: the coordinates and bound variables, in order.
-    - `bodies`: the integrands of `integrals`, in the same form.
-    """
-
-    expression: Expression
-    variables: tuple[str, ...]
-    partials: tuple[Partial, ...]
-    integrals: tuple[Integral, ...]
-    bodies: tuple["Pointwise", ...]
-    tangent: Callable[[Array, Array], tuple[Array, Array]]
-    numbers: Callable[[tuple[Expression, ...], Columns], list[np.ndarray]]
-
-    def value_and_slopes(
-        self, columns: Columns, atoms: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The value [n] and its derivative by the atoms [n, atoms].
-
-        The atoms are the partials and then the integrals. Points are handled in equal
-        chunks, so that the compiled program serves every resolution.
-        """
-        point = np.stack([columns[v] for v in self.variables], axis=1)
-        values, slopes = np.zeros(len(point)), np.zeros(atoms.shape)
-        for start in range(0, len(point), CHUNK):
-            part = slice(start, start + CHUNK)
-            left = len(point[part])
-            found = self.tangent(_padded(point[part]), _padded(atoms[part]))
-            values[part] = np.asarray(found[0])[:left]
-            slopes[part] = np.asarray(found[1])[:left]
-        return values, slopes
-
-
-def pointwise(
-    expression: Expression, variables: tuple[str, ...], parameters: Mapping[str, float]
-) -> Pointwise:
-    """The expression in this form. Raises `NoReference` for a place that moves."""
-    partials, integrals = _atoms(expression)
-    for node in (*(a for p in partials for a in p.at), *_limits(integrals)):
-        if uses_fields(node):
-            raise NoReference("a place or a limit of an integral depends on a field")
-    constants = {k: jnp.asarray(v, float) for k, v in parameters.items()}
-    atoms = (*partials, *integrals)
-
-    def value(point: Float[Array, " v"], values: Float[Array, " atoms"]) -> Array:
-        named = dict(zip(variables, point, strict=True))
-        known = dict(zip(atoms, values, strict=True))
-        around = Surroundings(named, constants, None, known)
-        return jnp.asarray(evaluate((expression,), around)[0], float)
-
-    def numbers(
-        expressions: tuple[Expression, ...], columns: Columns
-    ) -> list[np.ndarray]:
-        return _numbers(expressions, columns, constants)
-
-    return Pointwise(
-        expression,
-        variables,
-        partials,
-        integrals,
-        tuple(
-            pointwise(i.body, (*variables, i.variable), parameters) for i in integrals
-        ),
-        jax.jit(jax.vmap(jax.value_and_grad(value, argnums=1))),
-        numbers,
-    )
-
-
-def _padded(rows: np.ndarray) -> np.ndarray:
-    """The rows with the last one repeated up to the length of a chunk."""
-    return np.pad(rows, ((0, CHUNK - len(rows)), (0, 0)), mode="edge")
-
-
-def _atoms(
-    expression: Expression,
-) -> tuple[tuple[Partial, ...], tuple[Integral, ...]]:
-    """The outermost partials and integrals over fields."""
-    found: dict[Expression, None] = {}
-    seen: set[Expression] = set()
-    stack = [expression]
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if isinstance(node, Partial) or (
-            isinstance(node, Integral) and uses_fields(node.body)
-        ):
-            found[node] = None
-        else:
-            stack.extend(children(node))
-    return (
-        tuple(n for n in found if isinstance(n, Partial)),
-        tuple(n for n in found if isinstance(n, Integral)),
-    )
-
-
-def _limits(integrals: tuple[Integral, ...]) -> tuple[Expression, ...]:
-    return tuple(e for i in integrals for e in (i.lower, i.upper))
-
-
-def _numbers(
-    expressions: tuple[Expression, ...], columns: Columns, constants: Mapping
-) -> list[np.ndarray]:
-    """Expressions without fields on [n] points each, [n]."""
-    count = len(next(iter(columns.values())))
-    if all(isinstance(e, Coordinate) for e in expressions):
-        return [columns[e.name] for e in expressions if isinstance(e, Coordinate)]
-    one = lambda values: [
-        jnp.asarray(v, float)
-        for v in evaluate(expressions, Surroundings(values, constants))
-    ]
-    found = jax.vmap(one)({k: jnp.asarray(v) for k, v in columns.items()})
-    return [np.broadcast_to(np.asarray(f), (count,)) for f in found]
 
 
 @dataclass(frozen=True)
@@ -166,7 +34,7 @@ class Site:
 
 @dataclass(frozen=True)
 class Piece:
-    """Part of a Jacobian: `coefficients` [n, different points] times a site's matrix."""
+    """Part of a Jacobian: `coefficients` [n, places] times a site's matrix."""
 
     site: Site
     coefficients: sp.csr_array
@@ -174,7 +42,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Panel:
-    """A rule of integration for each of n points: weights [n, q]; body at n q places."""
+    """A rule of integration for each of n points: weights [n, q], values at n q."""
 
     weights: np.ndarray
     body: "Located"
@@ -193,15 +61,7 @@ class Located:
         self, unknowns: Mapping[str, np.ndarray]
     ) -> tuple[np.ndarray, list[Piece]]:
         """The values [n] and the pieces whose sum is the Jacobian."""
-        count = len(next(iter(self.columns.values())))
-        atoms = np.zeros((count, len(self.sites) + len(self.panels)))
-        for k, site in enumerate(self.sites):
-            atoms[:, k] = (site.matrix @ unknowns[site.field])[site.index]
-        inner: list[list[Piece]] = []
-        for k, panel in enumerate(self.panels, len(self.sites)):
-            values, pieces = panel.body.linearize(unknowns)
-            atoms[:, k] = np.sum(panel.weights * values.reshape(count, -1), axis=1)
-            inner.append(pieces)
+        atoms, inner = self._atoms(unknowns)
         values, slopes = self.form.value_and_slopes(self.columns, atoms)
         found = [
             Piece(site, _scatter(slopes[:, k], site))
@@ -212,6 +72,29 @@ class Located:
             gather = _sums(every)
             found += [Piece(p.site, gather @ p.coefficients) for p in pieces]
         return values, found
+
+    def residual(
+        self, unknowns: Mapping[str, np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The values [n], the atoms [n, atoms] and the derivatives by them."""
+        atoms, _ = self._atoms(unknowns)
+        values, slopes = self.form.value_and_slopes(self.columns, atoms)
+        return values, atoms, slopes
+
+    def _atoms(
+        self, unknowns: Mapping[str, np.ndarray]
+    ) -> tuple[np.ndarray, list[list[Piece]]]:
+        """The partials and integrals [n, atoms], and the integrals' Jacobians."""
+        count = len(next(iter(self.columns.values())))
+        atoms = np.zeros((count, len(self.sites) + len(self.panels)))
+        for k, site in enumerate(self.sites):
+            atoms[:, k] = (site.matrix @ unknowns[site.field])[site.index]
+        inner: list[list[Piece]] = []
+        for k, panel in enumerate(self.panels, len(self.sites)):
+            values, pieces = panel.body.linearize(unknowns)
+            atoms[:, k] = np.sum(panel.weights * values.reshape(count, -1), axis=1)
+            inner.append(pieces)
+        return atoms, inner
 
 
 def _scatter(slope: np.ndarray, site: Site) -> sp.csr_array:
