@@ -10,10 +10,18 @@ from jaxtyping import Array, Float
 
 from pinnlab.equation.calculus import substitute
 from pinnlab.equation.evaluate import Surroundings, evaluate
-from pinnlab.equation.expression import Expression, Integral, Number, Partial, walk
+from pinnlab.equation.expression import (
+    ZERO,
+    Expression,
+    Integral,
+    Number,
+    Partial,
+    walk,
+)
 from pinnlab.equation.structure import affine, partials
 from pinnlab.problem.problem import Axis, Problem
 from pinnlab.reference.reference import NoReference
+from pinnlab.reference.semilinear import semilinear
 from pinnlab.system.terms import (
     Term,
     condition_terms,
@@ -86,6 +94,26 @@ class Evolution:
             (p.field, p.orders) for e in self.equations for p in partials(e)
         )
         return tuple(key for key in found if key not in self.highest)
+
+    @cached_property
+    def solved(self) -> tuple[tuple[Expression, ...], tuple[Expression, ...]]:
+        """The mass matrix, row by row, and the rest of each equation.
+
+        mass w + rest = 0 for the highest derivatives w. Raises `NoReference` where
+        they do not enter like this.
+        """
+        highest = set(self.highest)
+        holds = lambda e: any((p.field, p.orders) in highest for p in partials(e))
+        mass: list[Expression] = []
+        rest: list[Expression] = []
+        for equation in self.equations:
+            split = semilinear(equation, lambda c: True, holds)
+            if holds(split.rest):
+                raise NoReference("a time derivative enters an equation nonlinearly")
+            row = {(p.field, p.orders): c for p, c in split.linear.items()}
+            mass += [row.get(key, ZERO) for key in self.highest]
+            rest.append(split.rest)
+        return tuple(mass), tuple(rest)
 
     def key(self, order: int, space: tuple[int, ...]) -> tuple[int, ...]:
         """Orders in all coordinates from the order in time and those in space."""
@@ -271,22 +299,12 @@ def rates(
     jets: dict[Key, Float[Array, " n"]],
     known: dict[Expression, Float[Array, " n"]],
 ) -> Float[Array, "fields n"]:
-    """The highest time derivatives, from the equations at points.
-
-    The equations are affine in them: M w + r = 0 is solved point by point.
-    """
-    count = len(points)
-
-    def residuals(w: Float[Array, "fields n"]) -> Float[Array, "equations n"]:
-        every = {**jets, **dict(zip(evolution.highest, w, strict=True))}
-        return evolution.values(evolution.equations, t, points, every, known)
-
-    size = len(evolution.fields)
-    zero = jnp.zeros((size, count))
-    rest = residuals(zero)
-    columns = [residuals(zero.at[i].set(1.0)) - rest for i in range(size)]
-    mass = jnp.stack(columns, axis=1)
+    """The highest time derivatives, solved for at each point."""
+    mass, rest = evolution.solved
+    found = evolution.values((*mass, *rest), t, points, jets, known)
+    size = len(rest)
+    matrix = found[:-size].reshape(size, size, -1)
     if size == 1:
-        return -rest / mass[0]
+        return -found[-1:] / matrix[0]
     solve = jax.vmap(jnp.linalg.solve, in_axes=(2, 1), out_axes=1)
-    return -solve(mass, rest)
+    return -solve(matrix, found[-size:])

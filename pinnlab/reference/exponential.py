@@ -13,6 +13,7 @@ from typing import ClassVar, NamedTuple
 import diffrax as dfx
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -34,8 +35,9 @@ class Coefficients(NamedTuple):
 
 def coefficients(linear: np.ndarray, step: float) -> Coefficients:
     """The coefficients for matrices [..., c, c] and a step h."""
-    full, phi1, phi2, phi3 = phi_functions(step * linear)
-    half, middle, _, _ = phi_functions(step / 2 * linear)
+    of_half = phi_functions(step / 2 * linear)
+    half, middle = of_half[:2]
+    full, phi1, phi2, phi3 = _double(*of_half)
     return Coefficients(
         full,
         half,
@@ -118,20 +120,31 @@ class ETDRK4(dfx.AbstractSolver):
         del solver_state, made_jump
         w, apply = self.weights, self.multiply
         middle = t0 + (t1 - t0) / 2
-        start = terms.vf(t0, y0, args)
         y_half = apply(w.half, y0)
-        a = y_half + apply(w.middle, start)
-        slope_a = terms.vf(middle, a, args)
-        b = y_half + apply(w.middle, slope_a)
-        slope_b = terms.vf(middle, b, args)
-        c = apply(w.half, a) + apply(w.middle, 2 * slope_b - start)
-        slope_c = terms.vf(t1, c, args)
-        y1 = (
-            apply(w.full, y0)
-            + apply(w.first, start)
-            + apply(w.inner, slope_a + slope_b)
-            + apply(w.last, slope_c)
+        stages = (
+            lambda n: y_half + apply(w.middle, n[0]),
+            lambda n: y_half + apply(w.middle, n[1]),
+            lambda n: (
+                apply(w.half, y_half + apply(w.middle, n[0]))
+                + apply(w.middle, 2 * n[2] - n[0])
+            ),
+            lambda n: (
+                apply(w.full, y0)
+                + apply(w.first, n[0])
+                + apply(w.inner, n[1] + n[2])
+                + apply(w.last, n[3])
+            ),
         )
+        times = jnp.stack([t0, middle, middle, t1])
+
+        # A loop, so that the slope is compiled once and not four times.
+        def stage(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+            y, slopes = carry
+            slopes = slopes.at[i].set(terms.vf(times[i], y, args))
+            return jax.lax.switch(i, stages, slopes), slopes
+
+        empty = jnp.zeros((4, *y0.shape), y0.dtype)
+        y1, _ = jax.lax.fori_loop(0, 4, stage, (y0, empty))
         return y1, None, dict(y0=y0, y1=y1), None, dfx.RESULTS.successful
 
     def func(self, terms, t0, y0, args):
@@ -153,7 +166,7 @@ def march(
     The solver counts steps: its time is (t - start)/step, which has no rounding, so
     that every step has exactly the length that the weights are for.
     """
-    times = each * jax.numpy.arange(saves + 1)
+    times = each * jnp.arange(saves + 1)
     solution = dfx.diffeqsolve(
         dfx.ODETerm(lambda n, y, args: nonlinear(start + n * step, y)),
         ETDRK4(weights, multiply),
@@ -164,6 +177,7 @@ def march(
         saveat=dfx.SaveAt(ts=times),
         stepsize_controller=dfx.ConstantStepSize(),
         max_steps=None,
+        adjoint=dfx.ForwardMode(),
         throw=False,
     )
     assert solution.ys is not None

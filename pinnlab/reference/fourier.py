@@ -222,6 +222,10 @@ class Fourier:
 
         return whole
 
+    def label(self, steps: int) -> str:
+        """One line for people."""
+        return f"Fourier {self.lines[0].count}, ETDRK4, {steps} steps"
+
     def run(self, steps: int, coarse: bool) -> Trajectory:
         """March in a multiple of the saved steps."""
         evolution, grid, keep = self.evolution, self.nodes(coarse), self.keep(coarse)

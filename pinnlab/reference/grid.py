@@ -99,7 +99,7 @@ class Grid:
     def points(self) -> Float[np.ndarray, "n dim"]:
         """All nodes, the last coordinate running fastest."""
         mesh = np.meshgrid(*(line.nodes for line in self.lines), indexing="ij")
-        return np.stack([m.ravel() for m in mesh], axis=1)
+        return np.reshape(mesh, (len(mesh), -1)).T if mesh else np.zeros((1, 0))
 
     @cached_property
     def weights(self) -> np.ndarray:

@@ -1,20 +1,31 @@
 """Choose how to march an evolution, and march it."""
 
 import time
+from collections.abc import Callable
+from functools import cache
 
+from pinnlab.reference.collocation import collocate
 from pinnlab.reference.evolution import Evolution
-from pinnlab.reference.fourier import SAVES, Fourier, constant_form
+from pinnlab.reference.fourier import Fourier, constant_form
+from pinnlab.reference.lines import SAVES, Adaptive, Exponential, linear_part
 from pinnlab.reference.reference import NoReference, Reference
-from pinnlab.reference.refinement import Limits, Refined, refine
+from pinnlab.reference.refinement import Limits, Resolution, refine
 from pinnlab.reference.reflection import periodic_box
+from pinnlab.reference.semilinear import space_order
 from pinnlab.solution import grid_axes, grid_points
 
 
-FOURIER_LIMITS = {
+FOURIER = {
     1: Limits(256, 8192, SAVES[1]),
     2: Limits(64, 256, SAVES[2]),
     3: Limits(32, 64, SAVES[3]),
 }
+COLLOCATION = {
+    0: Limits(1, 1, SAVES[0]),
+    1: Limits(48, 256, SAVES[1]),
+    2: Limits(15, 30, SAVES[2]),
+}
+LARGEST_MATRIX = 800
 
 
 def march_evolution(
@@ -31,26 +42,43 @@ def march_evolution(
     begin = time.perf_counter()
     problem = evolution.problem
     points = grid_points(problem, grid_axes(problem))
-    dimension = len(evolution.space)
-    box = periodic_box(evolution) if dimension in FOURIER_LIMITS else None
-    form = constant_form(evolution) if box is not None else None
-    if box is None or form is None:
-        raise NoReference("not yet")
-    make = lambda count: Fourier(evolution, form, tuple(i.line(count) for i in box))
-    refined = refine(make, FOURIER_LIMITS[dimension], points, error, deadline)
-    method = f"Fourier {refined.count}, ETDRK4, {refined.steps} steps"
-    return _reference(evolution, refined, method, time.perf_counter() - begin)
-
-
-def _reference(
-    evolution: Evolution, refined: Refined, method: str, seconds: float
-) -> Reference:
-    errors = dict(zip(evolution.fields, refined.errors.tolist(), strict=True))
+    make, limits = _choose(evolution)
+    refined = refine(make, limits, points, error, deadline)
     return Reference(
         evolution.fields,
         refined.trajectory.at,
-        errors,
-        seconds,
+        dict(zip(evolution.fields, refined.errors.tolist(), strict=True)),
+        time.perf_counter() - begin,
         refined.efforts,
-        method,
+        refined.label,
     )
+
+
+def _choose(evolution: Evolution) -> tuple[Callable[[int], Resolution], Limits]:
+    dimension = len(evolution.space)
+    differentiated = space_order(evolution.equations, evolution.time) > 0
+    if dimension in FOURIER and differentiated:
+        box = periodic_box(evolution)
+        form = constant_form(evolution) if box is not None else None
+        if box is not None and form is not None:
+            lines = lambda count: tuple(i.line(count) for i in box)
+            make = lambda count: Fourier(evolution, form, lines(count))
+            return make, FOURIER[dimension]
+    if dimension not in COLLOCATION:
+        raise NoReference(f"a box in {dimension} dimensions that is not periodic")
+    limits = COLLOCATION[dimension]
+    linear = linear_part(evolution)
+    size = collocate(evolution, limits.count).size
+    if differentiated and linear is not None and size <= LARGEST_MATRIX:
+
+        @cache
+        def exponential(count: int) -> Exponential:
+            return Exponential(evolution, count, linear, exponential)
+
+        return exponential, limits
+
+    @cache
+    def adaptive(count: int) -> Adaptive:
+        return Adaptive(evolution, count, adaptive)
+
+    return adaptive, limits

@@ -25,6 +25,10 @@ class Resolution(Protocol):
         """March; `coarse` with two thirds of the resolution in space."""
         ...
 
+    def label(self, steps: int) -> str:
+        """The method and the resolution, for people."""
+        ...
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -37,12 +41,11 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class Refined:
-    """The finest solution, its error per field, and how it was reached."""
+    """The best solution, its error per field, and how it was reached."""
 
     trajectory: Trajectory
     errors: np.ndarray
-    count: int
-    steps: int
+    label: str
     efforts: tuple[Effort, ...]
 
 
@@ -52,6 +55,7 @@ class _Measured:
 
     count: int
     steps: int
+    label: str
     in_time: np.ndarray
     in_space: np.ndarray
     seconds: float
@@ -79,7 +83,8 @@ class _Runs:
     def warm_up(self, steps: int) -> None:
         """Compile by a run that is not timed."""
         begin = time.perf_counter()
-        self.resolution.run(steps, False)
+        for coarse in (False, True):
+            self.resolution.run(steps, coarse)
         self.compiling = time.perf_counter() - begin
 
     def get(self, steps: int, coarse: bool = False) -> np.ndarray:
@@ -123,7 +128,7 @@ def refine(
         history.append(now)
         assert runs.finest is not None
         if best is None or now.worst < best.errors.max():
-            best = Refined(runs.finest, now.errors, count, steps, ())
+            best = Refined(runs.finest, now.errors, now.label, ())
         if now.worst <= error or _stagnates(history):
             break
         count, steps = _next(history, limits, error / 2)
@@ -135,9 +140,7 @@ def refine(
             runs = _begin(make, count, limits, points)
     if not np.isfinite(best.errors).all():
         raise NoReference("no resolution that fits the time is stable")
-    efforts = tuple(
-        Effort(f"{m.count}, {m.steps} steps", m.worst, m.seconds) for m in history
-    )
+    efforts = tuple(Effort(m.label, m.worst, m.seconds) for m in history)
     return dataclasses.replace(best, efforts=efforts)
 
 
@@ -152,7 +155,8 @@ def _begin(
 def _measure(runs: _Runs, count: int, steps: int) -> _Measured:
     in_time = _time_error(runs, steps)
     in_space = _distance(runs.get(steps, coarse=True), runs.get(steps))
-    return _Measured(count, steps, in_time, in_space, runs.seconds[steps, False])
+    label, spent = runs.resolution.label(steps), runs.seconds[steps, False]
+    return _Measured(count, steps, label, in_time, in_space, spent)
 
 
 def _time_error(runs: _Runs, steps: int) -> np.ndarray:

@@ -29,7 +29,9 @@ class Semilinear:
 
 
 def semilinear(
-    expression: Expression, admitted: Callable[[Expression], bool]
+    expression: Expression,
+    admitted: Callable[[Expression], bool],
+    unknown: Callable[[Expression], bool] = uses_fields,
 ) -> Semilinear:
     """Split an expanded expression; products with coefficients are multiplied out.
 
@@ -37,11 +39,12 @@ def semilinear(
 
     - `admitted`: tells which coefficients may be in the linear part; terms with others
         stay in the rest.
+    - `unknown`: tells which expressions are no coefficients.
     """
     linear: dict[Partial, Expression] = {}
     rest = ZERO
-    for node, coefficient in _summands(expression, Number(1.0)):
-        if isinstance(node, Partial) and admitted(coefficient):
+    for node, coefficient in _summands(expression, Number(1.0), unknown):
+        if isinstance(node, Partial) and unknown(node) and admitted(coefficient):
             linear[node] = linear.get(node, ZERO) + coefficient
         else:
             rest = rest + coefficient * node
@@ -49,22 +52,23 @@ def semilinear(
 
 
 def _summands(
-    node: Expression, factor: Expression
+    node: Expression, factor: Expression, unknown: Callable[[Expression], bool]
 ) -> list[tuple[Expression, Expression]]:
     """Pairs whose products add up to factor * node."""
+    again = lambda n, f: _summands(n, f, unknown)
     match node:
         case Apply("+", (a, b)):
-            return _summands(a, factor) + _summands(b, factor)
+            return again(a, factor) + again(b, factor)
         case Apply("-", (a, b)):
-            return _summands(a, factor) + _summands(b, -factor)
+            return again(a, factor) + again(b, -factor)
         case Apply("neg", (a,)):
-            return _summands(a, -factor)
-        case Apply("*", (a, b)) if not uses_fields(a):
-            return _summands(b, factor * a)
-        case Apply("*", (a, b)) if not uses_fields(b):
-            return _summands(a, factor * b)
-        case Apply("/", (a, b)) if not uses_fields(b):
-            return _summands(a, factor / b)
+            return again(a, -factor)
+        case Apply("*", (a, b)) if not unknown(a):
+            return again(b, factor * a)
+        case Apply("*", (a, b)) if not unknown(b):
+            return again(a, factor * b)
+        case Apply("/", (a, b)) if not unknown(b):
+            return again(a, factor / b)
         case _:
             return [(node, factor)]
 
