@@ -56,16 +56,26 @@ FAINT = 1e-5
 class Level:
     """A solved resolution.
 
-    - `values`: the fields on the grid of comparison; `errors` against the one before.
+    - `values`: the fields on the grid of comparison; `differences` to the level before.
     - `left`: what is left of the rows, relative; `worst` names the worst row.
     """
 
     expansion: Expansion
     values: np.ndarray
-    errors: np.ndarray
+    differences: np.ndarray
     left: float
     worst: str
     seconds: float
+
+    @property
+    def errors(self) -> np.ndarray:
+        """The error that is stated for each field."""
+        return np.maximum(self.differences, max(self.left, ROUNDING))
+
+    @property
+    def is_contradiction(self) -> bool:
+        """Whether the rows are not satisfied though the solution has settled."""
+        return self.left > max(CONTRADICTION, 10 * float(self.differences.max()))
 
     @property
     def label(self) -> str:
@@ -141,7 +151,8 @@ def _refine(
                 failure = f"Newton's method failed: {diverged}"
                 continue
         levels.append(level)
-        if np.all(level.errors <= error) and _is_resolved(posed, level, error):
+        good = np.all(level.errors <= error) and _is_resolved(posed, level, error)
+        if good or level.is_contradiction:
             break
     if len(levels) < 2:
         raise NoReference(failure)
@@ -221,21 +232,17 @@ def _level(
 ) -> Level:
     values = expansion.values(comparison_points(posed.problem))
     if coarser is None:
-        errors = np.full(values.shape[1], np.inf)
+        differences = np.full(values.shape[1], np.inf)
     else:
-        errors = relative_difference(coarser.values, values)
-    errors = np.maximum(errors, max(left, ROUNDING))
-    return Level(expansion, values, errors, left, worst, seconds)
+        differences = relative_difference(coarser.values, values)
+    return Level(expansion, values, differences, left, worst, seconds)
 
 
 def _reference(
     posed: Posed, levels: tuple[Level, ...], error: float, begin: float
 ) -> Reference:
     finest = levels[-1]
-    difference = np.maximum(
-        relative_difference(levels[-2].values, finest.values), ROUNDING
-    )
-    if finest.left > max(CONTRADICTION, 10 * float(difference.max())):
+    if finest.is_contradiction:
         raise NoReference(
             f"the equations and conditions contradict each other: '{finest.worst}' "
             f"is left with {finest.left:.1e}"

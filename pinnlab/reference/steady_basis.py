@@ -75,6 +75,18 @@ class Chebyshev:
         found[:, : self.count] = kept
         return found.reshape(self.elements * count, *rest)
 
+    def from_chebyshev(self) -> np.ndarray:
+        """The functions' coefficients of T_0, T_1, ... on one element, by column.
+
+        A polynomial has the coefficients u(0), u'(0), ... and those of u^(m).
+        """
+        unit, m = np.eye(self.count), self.integrations
+        middle = np.zeros(1)
+        parts = [
+            chebyshev.chebval(middle, chebyshev.chebder(unit, j)).T for j in range(m)
+        ]
+        return np.concatenate([*parts, chebyshev.chebder(unit, m)])
+
     @cached_property
     def _known(self) -> dict[int, np.ndarray]:
         return {}
