@@ -17,6 +17,7 @@ from pinnlab.reference.steady_basis import (
     Fourier,
     Space,
 )
+from pinnlab.reference.steady_breaks import Break
 from pinnlab.reference.steady_linearization import Located, Piece, locate
 from pinnlab.reference.steady_statements import Posed
 from pinnlab.system.terms import coordinates
@@ -128,31 +129,33 @@ class Collocation:
         return Expansion(self.spaces, self.parts(unknowns))
 
 
-def collocate(posed: Posed, variant: Variant, count: int) -> Collocation:
-    """The problem with `count` collocation points on each element of each axis."""
+def collocate(
+    posed: Posed, variant: Variant, count: int, cuts: tuple[float, ...] = ()
+) -> Collocation:
+    """The problem with `count` collocation points on each element of each axis.
+
+    **Arguments:**
+
+    - `cuts`: on a line, where elements meet beside those at breaks.
+    """
     dim = len(posed.problem.axes)
     bases = {
-        f: tuple(_basis(posed, i, count, variant.extension[f][i]) for i in range(dim))
+        f: tuple(
+            _basis(posed, i, count, variant.extension[f][i], cuts) for i in range(dim)
+        )
         for f in posed.fields
     }
     spaces = {f: Space(b) for f, b in bases.items()}
+    most = lambda i: max(variant.extension[f][i] for f in posed.fields)
     lines = {
-        "equation": [
-            _line(posed, i, count, variant.extra if i in _bounded(posed) else 0)
-            for i in range(dim)
-        ],
-        "condition": [
-            _line(posed, i, count, max(variant.extension[f][i] for f in posed.fields))
-            for i in range(dim)
-        ],
+        "equation": [_line(posed, i, count, variant.extra, cuts) for i in range(dim)],
+        "condition": [_line(posed, i, count, most(i), cuts) for i in range(dim)],
     }
-    cuts = tuple(posed.cuts(i) for i in range(dim))
     nodes = max(INTEGRAL_NODES, count)
     place = lambda form, points: locate(
         form,
         dict(zip(coordinates(posed.problem), points.T, strict=True)),
         spaces,
-        cuts,
         nodes,
     )
     rows: list[tuple[Located, ...]] = []
@@ -165,33 +168,35 @@ def collocate(posed: Posed, variant: Variant, count: int) -> Collocation:
             rows.append((place(statement.form, points),))
             names.append(statement.name)
             kinds.append(statement.kind)
-    for b in posed.breaks:
+    smooth = [Break(0, float(np.nextafter(c, -np.inf)), c) for c in cuts]
+    kept = [(b, posed.continuous[b.axis]) for b in posed.breaks]
+    for b, quantities in (*kept, *((b, posed.smooth[0]) for b in smooth)):
         along = tuple(i for i in range(dim) if i != b.axis)
         left = _points(posed, lines["condition"], along, {b.axis: b.left})
         right = _points(posed, lines["condition"], along, {b.axis: b.right})
-        for form in posed.continuous[b.axis]:
+        for form in quantities:
             rows.append((place(form, right), place(form, left)))
             names.append(f"the interface at {posed.problem.axes[b.axis].name}")
             kinds.append("condition")
     return Collocation(posed, spaces, tuple(rows), tuple(names), tuple(kinds))
 
 
-def _bounded(posed: Posed) -> tuple[int, ...]:
-    return tuple(i for i in range(len(posed.problem.axes)) if not posed.periodic(i))
-
-
-def _basis(posed: Posed, axis: int, count: int, extension: int) -> Basis:
+def _basis(
+    posed: Posed, axis: int, count: int, extension: int, cuts: tuple[float, ...]
+) -> Basis:
     a = posed.problem.axes[axis]
     if posed.periodic(axis):
         return Fourier(a.lower, a.upper, 2 * (count // 2) + 1)
-    edges = (a.lower, *posed.cuts(axis), a.upper)
+    edges = (a.lower, *sorted((*posed.cuts(axis), *cuts)), a.upper)
     integrations = extension if len(posed.problem.axes) == 1 else 0
     return Chebyshev(edges, count + extension, integrations)
 
 
-def _line(posed: Posed, axis: int, count: int, extra: int) -> np.ndarray:
+def _line(
+    posed: Posed, axis: int, count: int, extra: int, cuts: tuple[float, ...]
+) -> np.ndarray:
     """The collocation points of an axis."""
-    basis = _basis(posed, axis, count, 0)
+    basis = _basis(posed, axis, count, 0, cuts)
     size = basis.count if isinstance(basis, Fourier) else count + extra
     return basis.collocation(size)
 

@@ -166,7 +166,7 @@ def newton(rows: Rows, start: np.ndarray, tolerance: float, most: int = 40) -> F
         if left <= least * size:
             unknowns = unknowns + solver.columns * correction
             residual, _ = rows(unknowns)
-            mismatch = np.abs(solver.rows * residual) / max(size, 1e-300)
+            mismatch = np.abs(solver.rows * residual) / max(size, 1e-150)
             return Found(unknowns, mismatch, solver.rcond, step)
     raise Diverged(f"no convergence in {most} steps")
 

@@ -27,17 +27,11 @@ from pinnlab.reference.steady_check import (
     residual_between,
 )
 from pinnlab.reference.steady_diagonalization import solve_separable
+from pinnlab.reference.steady_elements import LADDERS, resolutions
 from pinnlab.reference.steady_separable import Separable, separate
 from pinnlab.reference.steady_statements import Posed, pose
 
 
-LADDERS = {
-    1: (12, 18, 26, 38, 56, 84, 126, 190, 280, 420, 630, 950, 1400),
-    2: (8, 11, 14, 18, 22, 27, 32, 38, 45, 53, 62, 74, 88, 105, 126, 150),
-    3: (5, 7, 9, 11, 13, 16, 19, 23, 28, 34, 41, 50),
-    4: (4, 5, 6, 7, 9, 11, 13, 16),
-}
-"""Collocation points on each element of each axis, by the number of axes."""
 LARGEST = 4500
 """Unknowns of a dense system."""
 SMALL = 700
@@ -80,7 +74,12 @@ class Level:
     @property
     def label(self) -> str:
         """The resolution for people."""
-        shapes = {s.shape for s in self.expansion.spaces.values()}
+        spaces = self.expansion.spaces.values()
+        meshes = {len(s.cuts[0]) + 1 for s in spaces}
+        if max(meshes) > 1 and all(len(s.shape) == 1 for s in spaces):
+            size = max(s.size for s in spaces)
+            return f"{size} on {max(meshes)} elements"
+        shapes = {s.shape for s in spaces}
         return ", ".join("x".join(map(str, s)) for s in sorted(shapes, reverse=True))
 
     @property
@@ -131,9 +130,10 @@ def _refine(
         raise NoReference(f"{dim} coordinates are too many for a grid")
     separable = separate(posed)
     levels: list[Level] = []
+    solved: list[Expansion] = []
     failure = "no two resolutions were solved in time"
-    for count in LADDERS[dim]:
-        size = len(posed.fields) * count**dim
+    for count, cuts in resolutions(posed, solved, error):
+        size = len(posed.fields) * count**dim * (len(cuts) + 1)
         apart = separable if size > SMALL else None
         if not _affordable(levels, size, apart is None, deadline):
             break
@@ -142,7 +142,7 @@ def _refine(
         if level is None or not _is_kept(level, levels, error):
             if size > LARGEST:
                 break
-            system = collocate(posed, variant, count)
+            system = collocate(posed, variant, count, cuts)
             try:
                 level = _solve(system, before)
             except Singular as singular:
@@ -151,8 +151,9 @@ def _refine(
                 failure = f"Newton's method failed: {diverged}"
                 continue
         levels.append(level)
+        solved.append(level.expansion)
         good = np.all(level.errors <= error) and _is_resolved(posed, level, error)
-        if good or level.is_contradiction:
+        if good or (len(levels) > 2 and level.is_contradiction):
             break
     if len(levels) < 2:
         raise NoReference(failure)

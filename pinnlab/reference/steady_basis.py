@@ -59,21 +59,39 @@ class Chebyshev:
 
     def collocation(self, count: int) -> np.ndarray:
         """`count` Chebyshev points of the first kind on each element, ascending."""
-        xi = -np.cos(np.pi * (np.arange(count) + 0.5) / count)
         edges = np.asarray(self.edges)
         centers, halves = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
-        return (centers[:, None] + halves[:, None] * xi).ravel()
+        return (centers[:, None] + halves[:, None] * _unit_points(count)).ravel()
 
-    def prolong(self, coefficients: np.ndarray, count: int) -> np.ndarray:
-        """The same function in a basis with `count` functions on each element.
+    def prolong(self, coefficients: np.ndarray, finer: "Basis") -> np.ndarray:
+        """The same function in a finer basis, along the first axis.
 
-        The functions run along the first axis.
+        The new elements are parts of the old ones.
         """
+        assert isinstance(finer, Chebyshev)
         rest = coefficients.shape[1:]
-        found = np.zeros((self.elements, count, *rest))
-        kept = coefficients.reshape(self.elements, self.count, *rest)
-        found[:, : self.count] = kept
-        return found.reshape(self.elements * count, *rest)
+        if self.edges == finer.edges:
+            found = np.zeros((self.elements, finer.count, *rest))
+            found[:, : self.count] = coefficients.reshape(-1, self.count, *rest)
+            return found.reshape(finer.size, *rest)
+        columns = coefficients.reshape(self.size, -1)
+        edges, m = np.asarray(finer.edges), finer.integrations
+        centers, halves = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
+        count = finer.count - m
+        values = self.matrix(finer.collocation(count), m) @ columns
+        fit = np.linalg.inv(chebyshev.chebvander(_unit_points(count), count - 1))
+        parts = [self.matrix(centers, j) @ columns for j in range(m)]
+        found = np.empty((finer.elements, finer.count, columns.shape[1]))
+        for j, part in enumerate(parts):
+            found[:, j] = part * halves[:, None] ** j
+        found[:, m:] = fit @ values.reshape(finer.elements, count, -1)
+        found[:, m:] *= halves[:, None, None] ** m
+        return found.reshape(finer.size, *rest)
+
+    def tails(self, coefficients: np.ndarray) -> np.ndarray:
+        """The last Chebyshev coefficients of [size] on each element, [elements]."""
+        series = self._series(0) @ coefficients.reshape(self.elements, -1).T
+        return np.abs(series[-3:]).max(axis=0)
 
     def from_chebyshev(self) -> np.ndarray:
         """The functions' coefficients of T_0, T_1, ... on one element, by column.
@@ -96,6 +114,10 @@ class Chebyshev:
         if order not in self._known:
             self._known[order] = integrated(self.count, self.integrations, order)
         return self._known[order]
+
+
+def _unit_points(count: int) -> np.ndarray:
+    return -np.cos(np.pi * (np.arange(count) + 0.5) / count)
 
 
 def integrated(count: int, integrations: int, order: int) -> np.ndarray:
@@ -146,9 +168,9 @@ class Fourier:
         """`count` equispaced points, the upper end left out."""
         return self.lower + (self.upper - self.lower) * np.arange(count) / count
 
-    def prolong(self, coefficients: np.ndarray, count: int) -> np.ndarray:
-        """The same function with `count` functions, along the first axis."""
-        found = np.zeros((count, *coefficients.shape[1:]))
+    def prolong(self, coefficients: np.ndarray, finer: "Basis") -> np.ndarray:
+        """The same function in a finer basis, along the first axis."""
+        found = np.zeros((finer.count, *coefficients.shape[1:]))
         found[: self.count] = coefficients
         return found
 
@@ -172,6 +194,13 @@ class Space:
         """The number of products."""
         return int(np.prod(self.shape))
 
+    @property
+    def cuts(self) -> tuple[tuple[float, ...], ...]:
+        """The edges between elements, for each coordinate."""
+        return tuple(
+            b.edges[1:-1] if isinstance(b, Chebyshev) else () for b in self.bases
+        )
+
     def matrix(self, points: np.ndarray, orders: tuple[int, ...]) -> np.ndarray:
         """The products' derivatives at [n, dim] points, [n, size]."""
         found = np.ones((len(points), 1))
@@ -194,7 +223,8 @@ class Space:
         """The coefficients of the same function in a finer space."""
         tensor = coefficients.reshape(self.shape)
         for i, (old, new) in enumerate(zip(self.bases, finer.bases, strict=True)):
-            moved = old.prolong(np.moveaxis(tensor, i, 0), new.count)
+            moved = np.moveaxis(tensor, i, 0)
+            moved = old.prolong(moved, new)
             tensor = np.moveaxis(moved, 0, i)
         return tensor.ravel()
 

@@ -48,12 +48,11 @@ def residual_between(posed: Posed, expansion: Expansion) -> float:
     points = np.stack(list(columns.values()), axis=1)
     fields = np.sqrt(np.mean(expansion.values(points) ** 2, axis=0))
     amplitudes = dict(zip(posed.fields, fields, strict=True))
-    cuts = tuple(posed.cuts(i) for i in range(len(axes)))
     nodes = max(max(s.shape) for s in expansion.spaces.values())
     largest = 0.0
     for statement in posed.statements:
         if statement.kind == "equation":
-            here = locate(statement.form, columns, expansion.spaces, cuts, nodes)
+            here = locate(statement.form, columns, expansion.spaces, nodes)
             values, sizes = _summands(posed, here, expansion, amplitudes)
             scale = max(float(np.sqrt(np.mean(sizes**2))), 1e-300)
             largest = max(largest, float(np.sqrt(np.mean(values**2))) / scale)

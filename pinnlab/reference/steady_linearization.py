@@ -16,9 +16,6 @@ from pinnlab.reference.steady_basis import Space
 from pinnlab.reference.steady_pointwise import Columns, Pointwise
 
 
-Breaks = tuple[tuple[float, ...], ...]
-
-
 @dataclass(frozen=True)
 class Site:
     """A partial derivative of one field on points: `matrix[index]` in its unknowns.
@@ -116,19 +113,17 @@ def locate(
     form: Pointwise,
     columns: Columns,
     spaces: Mapping[str, Space],
-    breaks: Breaks,
     nodes: int,
 ) -> Located:
     """The residual on points given by columns [n].
 
     **Arguments:**
 
-    - `breaks`: where coefficients jump, for each coordinate.
-    - `nodes`: Gauss-Legendre nodes on each panel of an integral.
+    - `nodes`: Gauss-Legendre nodes on each element that an integral runs over.
     """
     sites = tuple(_site(form, p, columns, spaces) for p in form.partials)
     panels = tuple(
-        _panel(form, i, body, columns, spaces, breaks, nodes)
+        _panel(form, i, body, columns, spaces, nodes)
         for i, body in zip(form.integrals, form.bodies, strict=True)
     )
     return Located(form, columns, sites, panels)
@@ -149,12 +144,12 @@ def _panel(
     body: Pointwise,
     columns: Columns,
     spaces: Mapping[str, Space],
-    breaks: Breaks,
     nodes: int,
 ) -> Panel:
-    """Gauss-Legendre panels between the limits, cut where coefficients jump."""
+    """Gauss-Legendre panels between the limits, cut where elements meet."""
     lower, upper = form.numbers((node.lower, node.upper), columns)
-    cuts = sorted({b for axis in _traced(node) for b in breaks[axis]})
+    every_cut = next(iter(spaces.values())).cuts
+    cuts = sorted({cut for axis in _traced(node) for cut in every_cut[axis]})
     least, most = np.minimum(lower, upper), np.maximum(lower, upper)
     inner = [np.clip(cut, least, most) for cut in cuts]
     edges = np.stack([lower, *inner, upper], axis=1)
@@ -167,7 +162,7 @@ def _panel(
     places = weights.shape[1]
     every = {name: np.repeat(column, places) for name, column in columns.items()}
     every[node.variable] = variable.ravel()
-    return Panel(weights, locate(body, every, spaces, breaks, nodes))
+    return Panel(weights, locate(body, every, spaces, nodes))
 
 
 def _traced(node: Integral) -> set[int]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pinnlab.equation.expression import Expression, Partial
+from pinnlab.equation.expression import Coordinate, Expression, Partial
 from pinnlab.equation.structure import degree, partials
 from pinnlab.problem.problem import Problem
 from pinnlab.reference.reference import NoReference
@@ -45,7 +45,8 @@ class Posed:
 
     - `orders`: the highest derivatives of each field, by axis.
     - `held`: the fields that a condition on a face mentions.
-    - `continuous`: at each break, the quantities without a jump.
+    - `continuous`: the quantities without a jump at breaks, by axis.
+    - `smooth`: derivatives without a jump where coefficients are smooth, by axis.
     """
 
     problem: Problem
@@ -55,6 +56,7 @@ class Posed:
     statements: tuple[Statement, ...]
     breaks: tuple[Break, ...]
     continuous: Mapping[int, tuple[Pointwise, ...]]
+    smooth: tuple[tuple[Pointwise, ...], ...]
     linear: bool
 
     def cuts(self, axis: int) -> tuple[float, ...]:
@@ -86,14 +88,16 @@ def pose(problem: Problem) -> Posed:
         )
         for axis in {b.axis for b in breaks}
     }
+    orders = {f: _orders(equations, f, len(names)) for f in fields}
     return Posed(
         problem,
         fields,
-        {f: _orders(equations, f, len(names)) for f in fields},
+        orders,
         frozenset(p.field for t in conditions if t.place.fixed for p in _used(t)),
         tuple(_statement(problem, t) for t in (*equations, *conditions)),
         breaks,
         continuous,
+        _smooth(problem, orders),
         all(_is_affine(t) for t in (*equations, *conditions)),
     )
 
@@ -111,6 +115,23 @@ def _is_affine(term: Term) -> bool:
 def _orders(equations: tuple[Term, ...], field: str, dim: int) -> tuple[int, ...]:
     found = [p.orders for t in equations for p in _used(t) if p.field == field]
     return tuple(max((o[i] for o in found), default=0) for i in range(dim))
+
+
+def _smooth(
+    problem: Problem, orders: Mapping[str, tuple[int, ...]]
+) -> tuple[tuple[Pointwise, ...], ...]:
+    """The derivatives of each field below its order, for the only axis of a line."""
+    names = coordinates(problem)
+    if len(names) > 1:
+        return tuple(() for _ in names)
+    here = tuple(Coordinate(n) for n in names)
+    return (
+        tuple(
+            pointwise(Partial(field, (k,), here), names, problem.parameters)
+            for field, order in orders.items()
+            for k in range(order[0])
+        ),
+    )
 
 
 def _statement(problem: Problem, term: Term) -> Statement:
