@@ -222,6 +222,75 @@ def test_a_layered_wall_in_two_dimensions():
     check(problem, solve_steady(problem, error=1e-10, seconds=20), truth, 1e-12)
 
 
+def test_a_beam_whose_stiffness_jumps():
+    problem = stated(
+        LINE,
+        ["dxx(EI*dxx(u)) = 1"],
+        [
+            fixed("x = 0", "u = 0"),
+            fixed("x = 0", "dx(u) = 0"),
+            fixed("x = 1", "EI*dxx(u) = 0"),
+            fixed("x = 1", "dx(EI*dxx(u)) = 0"),
+        ],
+        "[definitions]\nEI = 'where(x < 0.5, 1, 0) + where(x > 0.5, 3, 0)'",
+    )
+
+    # The moment is (1 - x)^2/2; deflection and slope are continuous.
+    def truth(x):
+        bent = lambda s: (1 - s) ** 4 / 24
+        slope = lambda s: -((1 - s) ** 3) / 6
+        first = bent(x) - bent(0) - slope(0) * x
+        tilt = slope(0.5) - slope(0) - slope(0.5) / 3
+        height = bent(0.5) - bent(0) - slope(0) * 0.5 - bent(0.5) / 3
+        second = bent(x) / 3 + height + tilt * (x - 0.5)
+        return np.where(x < 0.5, first, second)
+
+    check(problem, solve_steady(problem, error=1e-12, seconds=10), truth, 1e-12)
+
+
+def test_a_flow_without_cross_flow_has_none():
+    problem = stated(
+        "{ x = [0, 2], y = [0, 1] }",
+        [
+            "u*dx(u) + v*dy(u) = -dx(p) + lap(u)/10",
+            "u*dx(v) + v*dy(v) = -dy(p) + lap(v)/10",
+            "div(u, v) = 0",
+        ],
+        [
+            "{ on = ['y = 0', 'y = 1'], equation = ['u = 0', 'v = 0'] }",
+            "{ on = 'x = 0', equation = ['u = y*(1 - y)', 'v = 0'] }",
+            "{ on = 'x = 2', equation = ['p = 0', 'v = 0'] }",
+        ],
+        fields='["u", "v", "p"]',
+    )
+    reference = solve_steady(problem, error=1e-10, seconds=20)
+    x, y = grid(problem, 11).T
+    u, v, p = reference.at(np.stack([x, y], axis=1)).T
+    np.testing.assert_allclose(u, y * (1 - y), atol=1e-13)
+    np.testing.assert_allclose(p, (2 - x) / 5, atol=1e-13)
+    assert np.all(v == 0)
+    assert reference.error < 1e-10
+
+
+def test_elasticity_in_pascals_and_meters():
+    problem = stated(
+        SQUARE,
+        [
+            "(l + 2*m)*dxx(u) + m*dyy(u) + (l + m)*dxy(v) = (l + 2*m)*dxx(U) "
+            "+ m*dyy(U) + (l + m)*dxy(V)",
+            "(l + 2*m)*dyy(v) + m*dxx(v) + (l + m)*dxy(u) = (l + 2*m)*dyy(V) "
+            "+ m*dxx(V) + (l + m)*dxy(U)",
+        ],
+        ["{ on = 'boundary', equation = ['u = U', 'v = V'] }"],
+        "[parameters]\nl = 1e11\nm = 8e10\n"
+        "[definitions]\nU = '1e-5*sin(x)*cos(2*y)'\nV = '1e-5*cos(x*y)'",
+        fields='["u", "v"]',
+    )
+    reference = solve_steady(problem, error=1e-10, seconds=20)
+    truth = lambda x, y: (1e-5 * np.sin(x) * np.cos(2 * y), 1e-5 * np.cos(x * y))
+    check(problem, reference, truth, 1e-10)
+
+
 def test_a_coefficient_that_jumps_along_a_curve_is_refused():
     problem = stated(
         SQUARE,

@@ -106,11 +106,13 @@ def _null_vector(factorization: Factorization) -> np.ndarray:
 class Found:
     """A solution of the rows.
 
+    - `scaled`: the unknowns in units in which all columns are alike.
     - `mismatch`: what is left of each row, relative to its length times the unknowns.
     - `rcond`: the reciprocal condition number of the last Jacobian.
     """
 
     unknowns: np.ndarray
+    scaled: np.ndarray
     mismatch: np.ndarray
     rcond: float
     steps: int
@@ -167,7 +169,8 @@ def newton(rows: Rows, start: np.ndarray, tolerance: float, most: int = 40) -> F
             unknowns = unknowns + solver.columns * correction
             residual, _ = rows(unknowns)
             mismatch = np.abs(solver.rows * residual) / max(size, 1e-150)
-            return Found(unknowns, mismatch, solver.rcond, step)
+            scaled = unknowns / solver.columns
+            return Found(unknowns, scaled, mismatch, solver.rcond, step)
     raise Diverged(f"no convergence in {most} steps")
 
 

@@ -42,6 +42,8 @@ CONTRADICTION = 1e-3
 """What may be left of a condition, relative to the unknowns."""
 ROUNDING = 2e-14
 """The smallest error that is stated."""
+NOTHING = 1e-13
+"""The share of all scaled unknowns below which a field is rounding."""
 FAINT = 1e-5
 """A residual that rounding alone may leave between the points."""
 
@@ -192,8 +194,23 @@ def _solve(system: Collocation, coarser: Level | None) -> Level:
     seconds = time.perf_counter() - begin
     left = float(np.sqrt(np.mean(found.mismatch**2)))
     worst = str(system.row_names[int(np.argmax(found.mismatch))])
-    expansion = system.expansion(found.unknowns)
+    expansion = _without_rounding(system, found)
     return _level(system.posed, expansion, coarser, left, worst, seconds)
+
+
+def _without_rounding(system: Collocation, found: Found) -> Expansion:
+    """The fields; one that is 0 but for rounding is 0."""
+    expansion = system.expansion(found.unknowns)
+    least = NOTHING * np.linalg.norm(found.scaled)
+    kept = {
+        field: coefficients * float(np.linalg.norm(scaled) > least)
+        for (field, coefficients), scaled in zip(
+            expansion.coefficients.items(),
+            system.parts(found.scaled).values(),
+            strict=True,
+        )
+    }
+    return Expansion(expansion.spaces, kept)
 
 
 def _first(system: Collocation, rows: Rows) -> Found:

@@ -29,6 +29,9 @@ from pinnlab.system.terms import coordinates, real_parts
 
 
 SAMPLES = 4099
+"""Points of an axis at which comparisons are evaluated."""
+NEAR = 1e-9
+"""Breaks closer than this, relative to the axis, are one."""
 
 
 @dataclass(frozen=True)
@@ -49,15 +52,27 @@ def find_breaks(problem: Problem) -> tuple[Break, ...]:
     Raises `NoReference` for a coefficient that jumps along a curve.
     """
     names = coordinates(problem)
-    found: dict[tuple[int, float], Break] = {}
+    found: list[Break] = []
     for switch in _switches(problem):
         used = [i for i, n in enumerate(names) if Coordinate(n) in set(walk(switch))]
         if len(used) == 1:
-            for b in _changes(problem, switch, used[0]):
-                found[b.axis, b.right] = b
+            found += _changes(problem, switch, used[0])
         elif len(used) > 1 and _inside_derivative(problem, switch):
             raise NoReference("a coefficient inside a derivative jumps along a curve")
-    return tuple(found[key] for key in sorted(found))
+    return _merged(problem, found)
+
+
+def _merged(problem: Problem, breaks: list[Break]) -> tuple[Break, ...]:
+    """One break for `x < c` and `x > c`, which change on either side of c."""
+    found: list[Break] = []
+    for b in sorted(breaks, key=lambda b: (b.axis, b.left)):
+        axis = problem.axes[b.axis]
+        last = found[-1] if found and found[-1].axis == b.axis else None
+        if last and b.left - last.right <= NEAR * (axis.upper - axis.lower):
+            found[-1] = Break(b.axis, last.left, max(last.right, b.right))
+        else:
+            found.append(b)
+    return tuple(found)
 
 
 def _switches(problem: Problem) -> tuple[Expression, ...]:
@@ -122,7 +137,7 @@ def _changes(problem: Problem, switch: Expression, index: int) -> list[Break]:
             break
         before = np.asarray(holds(middle)) == start
         left, right = np.where(before, middle, left), np.where(before, right, middle)
-    tiny = 1e-9 * (axis.upper - axis.lower)
+    tiny = NEAR * (axis.upper - axis.lower)
     return [
         Break(index, float(a), float(b))
         for a, b in zip(left, right, strict=True)
