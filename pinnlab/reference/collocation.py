@@ -34,7 +34,7 @@ from pinnlab.reference.boundary import (
 from pinnlab.reference.evolution import Component, Evolution, Key, rates
 from pinnlab.reference.grid import Grid, Line
 from pinnlab.reference.reference import NoReference
-from pinnlab.reference.semilinear import depends_on, number
+from pinnlab.reference.semilinear import depends_on, number, space_order
 from pinnlab.reference.trajectory import Trajectory
 
 
@@ -226,8 +226,12 @@ def integrated_axis(evolution: Evolution, node: Integral) -> int:
 
 
 def collocate(evolution: Evolution, count: int) -> Collocation:
-    """The discretization with `count` nodes on every line."""
-    periodic = evolution.problem.periodic
+    """The discretization with `count` nodes on every line.
+
+    Without derivatives in space every point is on its own, and nothing is periodic.
+    """
+    alone = space_order(evolution.equations, evolution.time) == 0
+    periodic = () if alone else evolution.problem.periodic
     lines = tuple(
         Line(a.name, a.lower, a.upper, count, a.name in periodic)
         for a in evolution.space

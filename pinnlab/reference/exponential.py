@@ -1,7 +1,7 @@
 """Fourth-order exponential time differencing, as a solver for diffrax.
 
 For y' = A y + N(t, y) with a constant A that is stiff (Cox and Matthews, 2002). The
-coefficients are entire functions of hA with removable singularities; they are found
+coefficients are entire functions of A with removable singularities; they are found
 by scaling and doubling, which has no cancellation (Berland, Skaflestad and Wright,
 2007) and serves matrices whose eigenvalues are far apart, where one contour around all
 of them (Kassam and Trefethen, 2005) cannot.
@@ -15,7 +15,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
 
 TAYLOR = 18
@@ -23,28 +23,28 @@ TAYLOR = 18
 
 
 class Coefficients(NamedTuple):
-    """exp(hA), exp(hA/2) and the weights of the nonlinear terms, h included."""
+    """exp(A), exp(A/2) and the weights of the nonlinear terms."""
 
-    full: Array
-    half: Array
-    middle: Array
-    first: Array
-    inner: Array
-    last: Array
+    full: Array | np.ndarray
+    half: Array | np.ndarray
+    middle: Array | np.ndarray
+    first: Array | np.ndarray
+    inner: Array | np.ndarray
+    last: Array | np.ndarray
 
 
-def coefficients(linear: np.ndarray, step: float) -> Coefficients:
-    """The coefficients for matrices [..., c, c] and a step h."""
-    of_half = phi_functions(step / 2 * linear)
+def coefficients(linear: np.ndarray) -> Coefficients:
+    """The coefficients of a step of length 1 for matrices [..., c, c]."""
+    of_half = phi_functions(linear / 2)
     half, middle = of_half[:2]
     full, phi1, phi2, phi3 = _double(*of_half)
     return Coefficients(
         full,
         half,
-        step / 2 * middle,
-        step * (phi1 - 3 * phi2 + 4 * phi3),
-        2 * step * (phi2 - 2 * phi3),
-        step * (4 * phi3 - phi2),
+        middle / 2,
+        phi1 - 3 * phi2 + 4 * phi3,
+        2 * (phi2 - 2 * phi3),
+        4 * phi3 - phi2,
     )
 
 
@@ -94,13 +94,13 @@ def _double(
     )
 
 
-Multiply = Callable[[Array, Array], Array]
+Multiply = Callable[[Array | np.ndarray, Array], Array]
 
 
 class ETDRK4(dfx.AbstractSolver):
-    """y' = A y + N(t, y) in constant steps; the term's vector field is N alone.
+    """y' = A y + N(t, y) in steps of length 1; the term's vector field is N alone.
 
-    - `weights`: the coefficients for the step that is taken.
+    - `weights`: the coefficients of A.
     - `multiply`: applies one of them to a state.
     """
 
@@ -149,36 +149,3 @@ class ETDRK4(dfx.AbstractSolver):
 
     def func(self, terms, t0, y0, args):
         return terms.vf(t0, y0, args)
-
-
-def march(
-    weights: Coefficients,
-    multiply: Multiply,
-    nonlinear: Callable[[Array, Array], Array],
-    y0: Float[Array, "..."],
-    start: Float[Array, ""],
-    step: Float[Array, ""],
-    saves: int,
-    each: Float[Array, ""],
-) -> Float[Array, "saves_and_one ..."]:
-    """The states after 0, 1, ..., `saves` times `each` steps.
-
-    The solver counts steps: its time is (t - start)/step, which has no rounding, so
-    that every step has exactly the length that the weights are for.
-    """
-    times = each * jnp.arange(saves + 1)
-    solution = dfx.diffeqsolve(
-        dfx.ODETerm(lambda n, y, args: nonlinear(start + n * step, y)),
-        ETDRK4(weights, multiply),
-        t0=0.0,
-        t1=times[-1],
-        dt0=1.0,
-        y0=y0,
-        saveat=dfx.SaveAt(ts=times),
-        stepsize_controller=dfx.ConstantStepSize(),
-        max_steps=None,
-        adjoint=dfx.ForwardMode(),
-        throw=False,
-    )
-    assert solution.ys is not None
-    return solution.ys

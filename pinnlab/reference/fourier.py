@@ -17,10 +17,11 @@ from jaxtyping import Array, Float
 from pinnlab.equation.expression import ZERO, Expression, Integral, walk
 from pinnlab.equation.structure import partials
 from pinnlab.reference.evolution import Evolution, Key
-from pinnlab.reference.exponential import Coefficients, coefficients, march
+from pinnlab.reference.exponential import ETDRK4, Coefficients, coefficients
 from pinnlab.reference.grid import Grid, Line
 from pinnlab.reference.reference import NoReference
 from pinnlab.reference.semilinear import depends_on, number, semilinear, space_order
+from pinnlab.reference.steps import march
 from pinnlab.reference.trajectory import Trajectory
 
 
@@ -217,8 +218,8 @@ class Fourier:
             step: Array,
             each: Array,
         ) -> Array:
-            rest = lambda t, y: self.rest(points, keep, t, y)
-            return march(weights, _multiply, rest, y0, start, step, saves, each)
+            rest = lambda n, y: step * self.rest(points, keep, start + n * step, y)
+            return march(ETDRK4(weights, _multiply), rest, y0, saves, each)
 
         return whole
 
@@ -233,13 +234,13 @@ class Fourier:
         step = (evolution.end - evolution.start) / steps
         weights = jax.tree.map(
             lambda c: jnp.asarray(np.moveaxis(c, (-2, -1), (0, 1))),
-            coefficients(self.linear, step),
+            coefficients(step * self.linear),
         )
         hat = self.initial(grid, OVERSAMPLE[len(self.shape)] // (1 + coarse)) * keep
-        y0 = jnp.asarray(np.stack([hat.real, hat.imag]))
+        y0 = jnp.asarray(np.stack([np.real(hat), np.imag(hat)]))
         points, size = jnp.asarray(grid.points), jnp.asarray(step)
         each = jnp.asarray(steps / saves)
-        states = self._march(weights, points, keep, y0, size, each)
+        states = self._march(weights, points, jnp.asarray(keep), y0, size, each)
         rows = [evolution.components.index((f, 0)) for f in evolution.fields]
         packed = np.asarray(states)[:, :, rows]
         hat = np.moveaxis(packed[:, 0] + 1j * packed[:, 1], 0, 1)
@@ -263,7 +264,7 @@ SAVES = {1: 800, 2: 192, 3: 96}
 """Saved times by the dimension of space: multiples of those of the result grid."""
 
 
-def _multiply(matrix: Array, state: Array) -> Array:
+def _multiply(matrix: Array | np.ndarray, state: Array) -> Array:
     """Matrices [c, c, *modes] times a packed state [2, c, *modes]."""
     found = jnp.sum(matrix * (state[0] + 1j * state[1]), axis=1)
     return jnp.stack([found.real, found.imag])

@@ -4,10 +4,11 @@ import time
 from collections.abc import Callable
 from functools import cache
 
+from pinnlab.reference import fourier, lines
 from pinnlab.reference.collocation import collocate
 from pinnlab.reference.evolution import Evolution
 from pinnlab.reference.fourier import Fourier, constant_form
-from pinnlab.reference.lines import SAVES, Adaptive, Exponential, linear_part
+from pinnlab.reference.lines import Adaptive, SemiImplicit, linear_part
 from pinnlab.reference.reference import NoReference, Reference
 from pinnlab.reference.refinement import Limits, Resolution, refine
 from pinnlab.reference.reflection import periodic_box
@@ -16,14 +17,14 @@ from pinnlab.solution import grid_axes, grid_points
 
 
 FOURIER = {
-    1: Limits(256, 8192, SAVES[1]),
-    2: Limits(64, 256, SAVES[2]),
-    3: Limits(32, 64, SAVES[3]),
+    1: Limits(256, 8192, fourier.SAVES[1], 16),
+    2: Limits(64, 256, fourier.SAVES[2], 4),
+    3: Limits(32, 64, fourier.SAVES[3], 2),
 }
 COLLOCATION = {
-    0: Limits(1, 1, SAVES[0]),
-    1: Limits(48, 256, SAVES[1]),
-    2: Limits(15, 30, SAVES[2]),
+    0: Limits(1, 1, lines.SAVES[0], 1),
+    1: Limits(48, 256, lines.SAVES[1], 2),
+    2: Limits(15, 30, lines.SAVES[2], 2),
 }
 LARGEST_MATRIX = 800
 
@@ -61,8 +62,8 @@ def _choose(evolution: Evolution) -> tuple[Callable[[int], Resolution], Limits]:
         box = periodic_box(evolution)
         form = constant_form(evolution) if box is not None else None
         if box is not None and form is not None:
-            lines = lambda count: tuple(i.line(count) for i in box)
-            make = lambda count: Fourier(evolution, form, lines(count))
+            box_lines = lambda count: tuple(i.line(count) for i in box)
+            make = lambda count: Fourier(evolution, form, box_lines(count))
             return make, FOURIER[dimension]
     if dimension not in COLLOCATION:
         raise NoReference(f"a box in {dimension} dimensions that is not periodic")
@@ -72,10 +73,10 @@ def _choose(evolution: Evolution) -> tuple[Callable[[int], Resolution], Limits]:
     if differentiated and linear is not None and size <= LARGEST_MATRIX:
 
         @cache
-        def exponential(count: int) -> Exponential:
-            return Exponential(evolution, count, linear, exponential)
+        def semi_implicit(count: int) -> SemiImplicit:
+            return SemiImplicit(evolution, count, linear, semi_implicit)
 
-        return exponential, limits
+        return semi_implicit, limits
 
     @cache
     def adaptive(count: int) -> Adaptive:

@@ -32,11 +32,15 @@ class Resolution(Protocol):
 
 @dataclass(frozen=True)
 class Limits:
-    """Where refinement in space starts and ends, and the fewest steps."""
+    """Where refinement in space starts and ends, and the fewest steps.
+
+    - `factor`: the most by which the resolution in space is multiplied at once.
+    """
 
     count: int
     most: int
     steps: int
+    factor: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +188,7 @@ def _next(history: list[_Measured], limits: Limits, wish: float) -> tuple[int, i
         return now.count, 4 * now.steps
     count, steps = now.count, now.steps
     if in_space > wish:
-        factor = _count_factor(history, wish)
+        factor = min(_count_factor(history, wish), limits.factor)
         count = min(2 * round(now.count * factor / 2), limits.most)
     # Where space is not resolved, the error in time means little.
     if in_time > wish and (in_space < 1e-2 or count == now.count):
