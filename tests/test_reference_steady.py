@@ -436,6 +436,22 @@ def test_what_has_no_unique_solution_is_named(problem, reason):
         solve_steady(problem, error=1e-8, seconds=20)
 
 
+def test_a_root_singularity_is_refused():
+    # Successive solutions agree to 1e-3 here, and are wrong by a tenth.
+    exact = "sqrt((sqrt((x - 0.5)^2 + y^2) + x - 0.5)/2)"
+    problem = stated(
+        SQUARE,
+        ["lap(u) = 0"],
+        [
+            fixed("y = 0 and x < 0.5", "u = 0"),
+            fixed("y = 0 and x > 0.5", "dn(u) = 0"),
+            f"{{ on = ['x = 0', 'x = 1', 'y = 1'], equation = 'u = {exact}' }}",
+        ],
+    )
+    with pytest.raises(NoReference, match="singular"):
+        solve_steady(problem, error=1e-2, seconds=5)
+
+
 def test_pressure_needs_a_value_somewhere():
     text = (PROBLEMS / "kovasznay.toml").read_text()
     lines = [line for line in text.splitlines() if not line.startswith("pressure")]

@@ -20,14 +20,10 @@ from pinnlab.reference.newton import (
 )
 from pinnlab.reference.reference import Effort, NoReference, Reference
 from pinnlab.reference.steady_basis import Expansion
-from pinnlab.reference.steady_check import (
-    comparison_points,
-    null_space,
-    relative_difference,
-    residual_between,
-)
+from pinnlab.reference.steady_check import null_space, residual_between
 from pinnlab.reference.steady_diagonalization import solve_separable
 from pinnlab.reference.steady_elements import LADDERS, resolutions
+from pinnlab.reference.steady_level import Level, solved_level
 from pinnlab.reference.steady_separable import Separable, separate
 from pinnlab.reference.steady_statements import Posed, pose
 
@@ -38,56 +34,13 @@ SMALL = 700
 """Unknowns from which on a system that separates is solved so."""
 TOLERANCE = 1e-12
 """On Newton's last step, relative to the unknowns."""
-CONTRADICTION = 1e-3
-"""What may be left of a condition, relative to the unknowns."""
-ROUNDING = 2e-14
-"""The smallest error that is stated."""
 NOTHING = 1e-13
 """The share of all scaled unknowns below which a field is rounding."""
 FAINT = 1e-5
 """A residual that rounding alone may leave between the points."""
-
-
-@dataclass(frozen=True, eq=False)
-class Level:
-    """A solved resolution.
-
-    - `values`: the fields on the grid of comparison; `differences` to the level before.
-    - `left`: what is left of the rows, relative; `worst` names the worst row.
-    """
-
-    expansion: Expansion
-    values: np.ndarray
-    differences: np.ndarray
-    left: float
-    worst: str
-    seconds: float
-
-    @property
-    def errors(self) -> np.ndarray:
-        """The error that is stated for each field."""
-        return np.maximum(self.differences, max(self.left, ROUNDING))
-
-    @property
-    def is_contradiction(self) -> bool:
-        """Whether the rows are not satisfied though the solution has settled."""
-        return self.left > max(CONTRADICTION, 10 * float(self.differences.max()))
-
-    @property
-    def label(self) -> str:
-        """The resolution for people."""
-        spaces = self.expansion.spaces.values()
-        meshes = {len(s.cuts[0]) + 1 for s in spaces}
-        if max(meshes) > 1 and all(len(s.shape) == 1 for s in spaces):
-            size = max(s.size for s in spaces)
-            return f"{size} on {max(meshes)} elements"
-        shapes = {s.shape for s in spaces}
-        return ", ".join("x".join(map(str, s)) for s in sorted(shapes, reverse=True))
-
-    @property
-    def size(self) -> int:
-        """The number of unknowns."""
-        return sum(s.size for s in self.expansion.spaces.values())
+MISSED = 0.1
+"""The residual between the points above which collocation may converge to a function
+that is no solution, as where u grows as the root of the distance to a point."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +133,12 @@ def _is_kept(level: Level, coarser: list[Level], error: float) -> bool:
 
 def _is_resolved(posed: Posed, level: Level, error: float) -> bool:
     """Whether the equations hold between the collocation points, too."""
-    return residual_between(posed, level.expansion) <= max(error**0.5, FAINT)
+    return residual_between(posed, level.expansion) <= _allowed(error)
+
+
+def _allowed(error: float) -> float:
+    """The residual between the points of a solution with this error."""
+    return max(error**0.5, FAINT)
 
 
 def _solve(system: Collocation, coarser: Level | None) -> Level:
@@ -195,7 +153,7 @@ def _solve(system: Collocation, coarser: Level | None) -> Level:
     left = float(np.sqrt(np.mean(found.mismatch**2)))
     worst = str(system.row_names[int(np.argmax(found.mismatch))])
     expansion = _without_rounding(system, found)
-    return _level(system.posed, expansion, coarser, left, worst, seconds)
+    return solved_level(system.posed, expansion, coarser, left, worst, seconds)
 
 
 def _without_rounding(system: Collocation, found: Found) -> Expansion:
@@ -237,23 +195,7 @@ def _solve_apart(problem: Separable, count: int, coarser: Level | None) -> Level
         return None
     seconds = time.perf_counter() - begin
     worst = "a condition on a face"
-    return _level(problem.posed, expansion, coarser, violation, worst, seconds)
-
-
-def _level(
-    posed: Posed,
-    expansion: Expansion,
-    coarser: Level | None,
-    left: float,
-    worst: str,
-    seconds: float,
-) -> Level:
-    values = expansion.values(comparison_points(posed.problem))
-    if coarser is None:
-        differences = np.full(values.shape[1], np.inf)
-    else:
-        differences = relative_difference(coarser.values, values)
-    return Level(expansion, values, differences, left, worst, seconds)
+    return solved_level(problem.posed, expansion, coarser, violation, worst, seconds)
 
 
 def _reference(
@@ -265,6 +207,13 @@ def _reference(
             f"the equations and conditions contradict each other: '{finest.worst}' "
             f"is left with {finest.left:.1e}"
         )
+    between = residual_between(posed, finest.expansion)
+    if between > MISSED:
+        raise NoReference(
+            f"the equations do not hold between the points (residual {between:.0%}): "
+            "a layer is not resolved, or the solution is singular at a corner or where "
+            "conditions change"
+        )
     efforts = tuple(
         Effort(level.label, float(level.errors.max()), level.seconds)
         for level in levels[1:]
@@ -275,16 +224,15 @@ def _reference(
         dict(zip(posed.fields, map(float, finest.errors), strict=True)),
         time.perf_counter() - begin,
         efforts,
-        _method(posed, finest, error),
+        _method(posed, finest, between if between > _allowed(error) else 0.0),
     )
 
 
-def _method(posed: Posed, level: Level, error: float) -> str:
+def _method(posed: Posed, level: Level, between: float) -> str:
     axes = range(len(posed.problem.axes))
     kinds = {"Fourier" if posed.periodic(i) else "Chebyshev" for i in axes}
     solver = "one linear solve" if posed.linear else "Newton's method"
     text = f"{' and '.join(sorted(kinds))} collocation {level.label}, {solver}"
-    between = residual_between(posed, level.expansion)
-    if between > max(error**0.5, FAINT):
+    if between:
         text += f"; residual {between:.0e} between the points"
     return text
