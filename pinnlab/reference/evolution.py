@@ -292,6 +292,26 @@ def _initial(
     raise NoReference(f"no initial value of {what}")
 
 
+def _check_mass(evolution: Evolution) -> None:
+    """Raise where the equations do not determine every time derivative.
+
+    At a random point, for random values of the fields' derivatives.
+    """
+    mass, _ = evolution.solved
+    rng = np.random.default_rng(1)
+    axes = evolution.space
+    point = np.array([[a.lower + (a.upper - a.lower) * rng.random() for a in axes]])
+    keys = {(p.field, p.orders) for m in mass for p in partials(m)}
+    jets = {k: jnp.asarray(rng.normal(size=1)) for k in sorted(keys)}
+    found = evolution.values(mass, evolution.start, jnp.asarray(point), jets, {})
+    size = len(evolution.fields)
+    if np.linalg.matrix_rank(np.asarray(found).reshape(size, size)) < size:
+        raise NoReference(
+            "the equations do not determine every time derivative: they are "
+            "differential-algebraic, which marching does not solve"
+        )
+
+
 def rates(
     evolution: Evolution,
     t: Array | float,

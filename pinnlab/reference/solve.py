@@ -8,6 +8,7 @@ from pinnlab.problem.problem import Problem
 from pinnlab.reference.evolution import marching, read_evolution
 from pinnlab.reference.marched import march_evolution
 from pinnlab.reference.reference import NoReference, Reference
+from pinnlab.reference.steady import solve_steady
 
 
 def solve_reference(problem: Problem, *, error: float, seconds: float) -> Reference:
@@ -29,8 +30,6 @@ def solve_reference(problem: Problem, *, error: float, seconds: float) -> Refere
         reference.at(np.array([[0.5, 0.1]]))
         ```
     """
-    from pinnlab.reference.steady import solve_steady
-
     begin = time.perf_counter()
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
         if marching(problem) is None:
