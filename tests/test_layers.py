@@ -16,7 +16,7 @@ LAYERS = [
     {"problem"},
     {"sampling"},
     {"system"},
-    {"grids"},
+    {"grids", "provenance"},
     {"network", "optimizer"},
     {"residual"},
     {"scaling", "points", "nonfinite", "settings", "evaluation"},
@@ -27,7 +27,7 @@ LAYERS = [
     {"solution"},
     {"sources", "compare", "diagnosis"},
     {"routes"},
-    {"solver", "plotting"},
+    {"solver", "classical", "plotting"},
     {"cli"},
 ]
 LEVEL = {name: i for i, layer in enumerate(LAYERS) for name in layer}

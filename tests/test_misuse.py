@@ -156,7 +156,7 @@ def test_an_interrupt_during_verification_keeps_the_model(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pinnlab.solver.gather", interrupted)
+    monkeypatch.setattr("pinnlab.verify.verified.gather", interrupted)
     solution = solve(loads_problem(GOOD, "rod"))
     assert solution.report.verdict == "fail"
     assert "before it was verified" in solution.report.reason
