@@ -85,5 +85,5 @@ def _check(reference: Reference) -> ReferenceCheck:
         "",
         reference.error,
         reference.seconds,
-        math.nan if cheapest is None else cheapest,
+        math.inf if cheapest is None else cheapest,
     )

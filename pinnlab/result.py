@@ -59,7 +59,7 @@ class ReferenceCheck:
     - `method`: with its resolution; "" where there is none, and `reason` why.
     - `error`: of its own, estimated; `seconds`: altogether, compilation included.
     - `seconds_alike`: of the cheapest classical solve that is as good as the solution
-        (NaN where none was, or where the solution's error is not known).
+        (infinite where none was, or where the solution's error is not known).
     """
 
     method: str

@@ -59,7 +59,7 @@ def verify(
 def _check(beside: Classical, evidence: Evidence) -> ReferenceCheck:
     reference = beside.reference
     if reference is None:
-        return ReferenceCheck("", beside.reason, math.nan, beside.seconds, math.nan)
+        return ReferenceCheck("", beside.reason, math.inf, beside.seconds, math.inf)
     error = max((f.rel_l2 for f in evidence.fields), default=math.nan)
     alike = reference.seconds_to(error) if math.isfinite(error) else None
     return ReferenceCheck(
@@ -67,5 +67,5 @@ def _check(beside: Classical, evidence: Evidence) -> ReferenceCheck:
         "",
         reference.error,
         beside.seconds,
-        math.nan if alike is None else alike,
+        math.inf if alike is None else alike,
     )
