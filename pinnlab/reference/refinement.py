@@ -35,12 +35,16 @@ class Limits:
     """Where refinement in space starts and ends, and the fewest steps.
 
     - `factor`: the most by which the resolution in space is multiplied at once.
+    - `power`: the seconds of a step grow with this power of the count.
+    - `most_steps`: beyond, time is not refined.
     """
 
     count: int
     most: int
     steps: int
     factor: float
+    power: int
+    most_steps: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +101,11 @@ class _Runs:
             begin = time.perf_counter()
             trajectory = self.resolution.run(steps, coarse)
             self.seconds[key] = time.perf_counter() - begin
-            self.values[key] = trajectory.at(self.points).T
+            if np.isfinite(trajectory.values).all():
+                self.values[key] = trajectory.at(self.points).T
+            else:
+                shape = (len(trajectory.values), len(self.points))
+                self.values[key] = np.full(shape, np.nan)
             if not coarse:
                 self.finest = trajectory
         return self.values[key]
@@ -136,9 +144,13 @@ def refine(
         if now.worst <= error or _stagnates(history):
             break
         count, steps = _next(history, limits, error / 2)
-        growth = (count / now.count) * (steps / now.steps)
-        ahead = 2.5 * growth * now.seconds + (count != now.count) * runs.compiling
-        if growth == 1 or time.perf_counter() + ahead > deadline:
+        if time.perf_counter() + _ahead(now, count, steps, limits, runs) > deadline:
+            # What would reach the error does not fit; something smaller may.
+            count = min(count, 2 * round(0.75 * now.count))
+            steps = min(steps, 2 * now.steps)
+        if (count, steps) == (now.count, now.steps):
+            break
+        if time.perf_counter() + _ahead(now, count, steps, limits, runs) > deadline:
             break
         if count != now.count:
             runs = _begin(make, count, limits, points)
@@ -146,6 +158,14 @@ def refine(
         raise NoReference("no resolution that fits the time is stable")
     efforts = tuple(Effort(m.label, m.worst, m.seconds) for m in history)
     return dataclasses.replace(best, efforts=efforts)
+
+
+def _ahead(
+    now: _Measured, count: int, steps: int, limits: Limits, runs: _Runs
+) -> float:
+    """The seconds that another resolution will probably take."""
+    growth = (count / now.count) ** limits.power * (steps / now.steps)
+    return 2.5 * growth * now.seconds + (count != now.count) * runs.compiling
 
 
 def _begin(
@@ -170,7 +190,8 @@ def _time_error(runs: _Runs, steps: int) -> np.ndarray:
     if (steps // 4, False) not in runs.values:
         return difference
     before = _distance(runs.get(steps // 4), half)
-    ratio = before / np.maximum(difference, 1e-300)
+    with np.errstate(invalid="ignore"):
+        ratio = np.nan_to_num(before / np.maximum(difference, 1e-300))
     return difference / np.clip(ratio - 1, 1.0, 7.0)
 
 
@@ -185,14 +206,14 @@ def _next(history: list[_Measured], limits: Limits, wish: float) -> tuple[int, i
     now = history[-1]
     in_time, in_space = float(now.in_time.max()), float(now.in_space.max())
     if not np.isfinite(in_time):
-        return now.count, 4 * now.steps
+        return now.count, min(4 * now.steps, limits.most_steps)
     count, steps = now.count, now.steps
     if in_space > wish:
         factor = min(_count_factor(history, wish), limits.factor)
         count = min(2 * round(now.count * factor / 2), limits.most)
     # Where space is not resolved, the error in time means little.
     if in_time > wish and (in_space < 1e-2 or count == now.count):
-        steps *= _steps_factor(in_time, wish)
+        steps = min(steps * _steps_factor(in_time, wish), limits.most_steps)
     return count, steps
 
 
