@@ -19,7 +19,6 @@ from reference_solutions import (
 from pinnlab import load_problem, loads_problem
 from pinnlab.problem.problem import Problem
 from pinnlab.reference.boundary import eliminate, face_rows
-from pinnlab.reference.evolution import read_evolution
 from pinnlab.reference.exponential import (
     ETDRK4,
     Coefficients,
@@ -28,6 +27,7 @@ from pinnlab.reference.exponential import (
 )
 from pinnlab.reference.fourier import Fourier, constant_form
 from pinnlab.reference.grid import Line
+from pinnlab.reference.initial_value import read_evolution
 from pinnlab.reference.radau import Radau, inverses
 from pinnlab.reference.reference import NoReference
 from pinnlab.reference.reference import Reference as Found
@@ -462,3 +462,22 @@ initial = { on = "t = 0", equation = ["u = 2", "dt(u) = 0"] }
     ).y[0]
     true = relative(reference.at(times[:, None]), truth[:, None])[0]
     assert true <= 3 * reference.error + 1e-8
+
+
+@pytest.mark.slow
+def test_a_pulse_between_the_nodes_is_not_missed():
+    problem = loads_problem("""
+coordinates = { t = [0, 0.1], x = [0, 1] }
+fields = ["u"]
+[definitions]
+w = "exp(-((x - t - 0.52)/0.015)^2)"
+[equations]
+transport = "dt(u) + dx(u) = 0"
+[conditions]
+start = { on = "t = 0", equation = "u = w" }
+inflow = { on = "x = 0", equation = "u = 0" }
+[exact]
+u = "w"
+""")
+    reference = check_against_exact(problem, 1e-2, 120)
+    assert reference.efforts[0].error > 0.1

@@ -14,6 +14,8 @@ from pinnlab.reference.reference import Effort, NoReference
 from pinnlab.reference.trajectory import Trajectory
 
 
+MISSED = 0.1
+"""Two grids may both miss a pulse: more of the initial values lost is an error."""
 FACTORS = (1.5, 2, 3, 4, 6, 8, 12, 16)
 """By what the resolution in space is multiplied."""
 
@@ -143,15 +145,11 @@ def refine(
             best = Refined(runs.finest, now.errors, now.label, ())
         if now.worst <= error or _stagnates(history):
             break
-        count, steps = _next(history, limits, error / 2)
-        if time.perf_counter() + _ahead(now, count, steps, limits, runs) > deadline:
-            # What would reach the error does not fit; something smaller may.
-            count = min(count, 2 * round(0.75 * now.count))
-            steps = min(steps, 2 * now.steps)
-        if (count, steps) == (now.count, now.steps):
+        left = deadline - time.perf_counter()
+        ahead = _affordable(history, limits, error / 2, runs.compiling, left)
+        if ahead is None:
             break
-        if time.perf_counter() + _ahead(now, count, steps, limits, runs) > deadline:
-            break
+        count, steps = ahead
         if count != now.count:
             runs = _begin(make, count, limits, points)
     if not np.isfinite(best.errors).all():
@@ -160,12 +158,24 @@ def refine(
     return dataclasses.replace(best, efforts=efforts)
 
 
-def _ahead(
-    now: _Measured, count: int, steps: int, limits: Limits, runs: _Runs
-) -> float:
-    """The seconds that another resolution will probably take."""
-    growth = (count / now.count) ** limits.power * (steps / now.steps)
-    return 2.5 * growth * now.seconds + (count != now.count) * runs.compiling
+def _affordable(
+    history: list[_Measured],
+    limits: Limits,
+    wish: float,
+    compiling: float,
+    left: float,
+) -> tuple[int, int] | None:
+    """The next count and steps; None where nothing finer fits the seconds left."""
+    now = history[-1]
+    count, steps = _next(history, limits, wish)
+    # What would reach the wish may not fit, and something smaller may.
+    smaller = min(count, 2 * round(0.75 * now.count)), min(steps, 2 * now.steps)
+    for more, finer in ((count, steps), smaller):
+        growth = (more / now.count) ** limits.power * (finer / now.steps)
+        ahead = 2.5 * growth * now.seconds + (more != now.count) * compiling
+        if (more, finer) != (now.count, now.steps) and ahead <= left:
+            return more, finer
+    return None
 
 
 def _begin(
@@ -179,6 +189,9 @@ def _begin(
 def _measure(runs: _Runs, count: int, steps: int) -> _Measured:
     in_time = _time_error(runs, steps)
     in_space = _distance(runs.get(steps, coarse=True), runs.get(steps))
+    assert runs.finest is not None
+    missed = runs.finest.missed(runs.points)
+    in_space = np.where(missed > MISSED, np.fmax(in_space, missed), in_space)
     label, spent = runs.resolution.label(steps), runs.seconds[steps, False]
     return _Measured(count, steps, label, in_time, in_space, spent)
 
