@@ -5,7 +5,7 @@ import time
 import jax
 
 from pinnlab.problem.problem import Problem
-from pinnlab.reference.evolution import marching, read_evolution
+from pinnlab.reference.initial_value import marching, read_evolution
 from pinnlab.reference.marched import march_evolution
 from pinnlab.reference.reference import NoReference, Reference
 from pinnlab.reference.steady import solve_steady
