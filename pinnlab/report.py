@@ -23,7 +23,8 @@ def report_json(report: Report) -> dict[str, object]:
     **Returns:** the keys `verdict`, `reason`, `suggestion`, `target`, `strategy`,
     `rel_l2`, `fields`, `parameters`, `equations`, `conditions`, `seconds`,
     `iterations`, `network_parameters`, `peak_memory_mb` and `warnings`; with a
-    classical solver beside it also `reference`, with `--debug` also `diagnosis`.
+    classical solver beside it also `reference`, without a truth `estimates`, with
+    `--debug` also `diagnosis`.
     """
     cost = report.cost
     found: dict[str, object] = {
@@ -63,6 +64,8 @@ def report_json(report: Report) -> dict[str, object]:
         "peak_memory_mb": _finite(cost.peak_memory_mb),
         "warnings": list(report.warnings),
     }
+    if report.estimates:
+        found["estimates"] = {f.field: _finite(f.rel_l2) for f in report.estimates}
     if report.reference is not None:
         check = dataclasses.asdict(report.reference)
         found["reference"] = {
@@ -78,6 +81,8 @@ def render_report(report: Report, console: Console) -> None:
     parts: list[Text | Table] = [_verdict(report)]
     if report.fields:
         parts.append(_fields(report))
+    if report.estimates:
+        parts.append(_estimates(report))
     if report.equations:
         parts.append(_equations(report))
     if report.conditions:
@@ -135,6 +140,15 @@ def _fields(report: Report) -> Table:
             f"{f.maximum:.2e}",
             Text(against),
         )
+    return table
+
+
+def _estimates(report: Report) -> Table:
+    table = _table("field", "estimated relative L2 error")
+    for f in report.estimates:
+        good = 3 * f.rel_l2 <= report.target
+        number = Text(f"{f.rel_l2:.1e}", style="green" if good else "yellow")
+        table.add_row(Text(f.field), number)
     return table
 
 

@@ -13,6 +13,7 @@ from pinnlab.result import (
     Diagnosis,
     EquationCheck,
     FieldError,
+    FieldEstimate,
     ReferenceCheck,
     Report,
     ResidualSpectrum,
@@ -25,6 +26,7 @@ TABLES = {
     "equations": EquationCheck,
     "conditions": ConditionCheck,
     "fields": FieldError,
+    "estimates": FieldEstimate,
 }
 DIAGNOSIS = {
     "checks": RunCheck,
@@ -38,6 +40,7 @@ _Row = TypeVar(
     EquationCheck,
     ConditionCheck,
     FieldError,
+    FieldEstimate,
     RunCheck,
     TermGradient,
     ResidualSpectrum,
@@ -104,6 +107,9 @@ def read_report(group: h5py.Group) -> Report:
         diagnosis=_read_diagnosis(subgroup(group, "diagnosis"))
         if "diagnosis" in group
         else None,
+        estimates=_rows(subgroup(group, "estimates"), FieldEstimate)
+        if "estimates" in group
+        else (),
         reference=_read_reference(subgroup(group, "reference"))
         if "reference" in group
         else None,

@@ -53,6 +53,14 @@ class FieldError:
 
 
 @dataclass(frozen=True)
+class FieldEstimate:
+    """The relative L2 error of one field, estimated from the residuals."""
+
+    field: str
+    rel_l2: float
+
+
+@dataclass(frozen=True)
 class ReferenceCheck:
     """The classical solver on the same problem.
 
@@ -141,6 +149,7 @@ class Report:
     warnings: tuple[str, ...] = ()
     diagnosis: Diagnosis | None = None
     reference: ReferenceCheck | None = None
+    estimates: tuple[FieldEstimate, ...] = ()
 
     @property
     def rel_l2(self) -> float | None:

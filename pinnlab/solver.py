@@ -20,6 +20,7 @@ from pinnlab.routes import Job, Outcome, best_outcome
 from pinnlab.settings import read_settings, settings_table
 from pinnlab.solution import Solution, variables_on
 from pinnlab.train import Inspect, Observation, Record, Stop
+from pinnlab.verify.estimate import Estimate
 from pinnlab.verify.preflight import Preflight, check
 from pinnlab.verify.truth import Evidence, judge, report
 from pinnlab.verify.verified import Verified, verify
@@ -145,6 +146,10 @@ def _result(
         shape = next(iter(variables.values())).shape
         for name, values in verified.truth.values.items():
             variables[f"{name}_{verified.truth.name}"] = values.reshape(shape)
+    if isinstance(verified.estimate, Estimate):
+        shape = next(iter(variables.values())).shape
+        for name, values in verified.estimate.values.items():
+            variables[f"{name}_error_estimate"] = values.reshape(shape)
     arrays = eqx.filter(outcome.model.network, eqx.is_array)
     spent = time.perf_counter() - began
     cost = Cost(

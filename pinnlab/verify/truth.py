@@ -11,6 +11,7 @@ from pinnlab.result import (
     Cost,
     EquationCheck,
     FieldError,
+    FieldEstimate,
     ReferenceCheck,
     Report,
 )
@@ -22,6 +23,8 @@ from pinnlab.verify.against import Truth, field_errors
 
 FRESH_POINTS = 8192
 CONDITION_POINTS = 2048
+CALIBRATION = 3.0
+"""An estimate of the error is trusted within this factor."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,7 @@ class Evidence:
     equations: tuple[EquationCheck, ...]
     conditions: tuple[ConditionCheck, ...]
     fields: tuple[FieldError, ...]
+    estimates: tuple[FieldEstimate, ...] = ()
 
 
 def gather(
@@ -126,6 +130,8 @@ def judge(evidence: Evidence, target: float, stop: str) -> Judgment:
             f"terms; {stop}",
             _advice(worst),
         )
+    if evidence.estimates:
+        return _by_estimate(evidence, target, stop)
     return Judgment(
         "unverified",
         "the residuals are small, but nothing independent confirms the solution",
@@ -150,6 +156,20 @@ def _against_truth(evidence: Evidence, target: float, stop: str) -> Judgment:
         f"'{field.field}' is {field.rel_l2:.1e} off {against}, the target is "
         f"{target:.1e}; {stop}"
     )
+    return Judgment("fail", reason, _advice(worst))
+
+
+def _by_estimate(evidence: Evidence, target: float, stop: str) -> Judgment:
+    """Estimates were measured to be right within a factor of three."""
+    field = max(evidence.estimates, key=lambda f: f.rel_l2)
+    estimated = f"the error of '{field.field}' is estimated as {field.rel_l2:.1e}"
+    if field.rel_l2 <= target / CALIBRATION:
+        return Judgment("pass (estimated)", f"{estimated}, well below the target", "")
+    if field.rel_l2 <= target * CALIBRATION:
+        reason = f"{estimated}, too near the target {target:.1e}"
+        return Judgment("unverified", reason, "raise --budget")
+    worst = max(evidence.equations, key=lambda e: e.heldout)
+    reason = f"{estimated}, the target is {target:.1e}; {stop}"
     return Judgment("fail", reason, _advice(worst))
 
 
@@ -181,4 +201,5 @@ def report(
         cost,
         warnings,
         reference=reference,
+        estimates=evidence.estimates,
     )

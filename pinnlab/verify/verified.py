@@ -1,5 +1,6 @@
 """After solving: the truth, the classical solver's cost, and what was measured."""
 
+import dataclasses
 import math
 from dataclasses import dataclass
 
@@ -15,16 +16,24 @@ from pinnlab.verify.against import (
     reference_truth,
 )
 from pinnlab.verify.classical import Classical, classical, finer
+from pinnlab.verify.estimate import Estimate, error_estimate
 from pinnlab.verify.truth import Evidence, gather
 
 
 @dataclass(frozen=True)
 class Verified:
-    """What is known about a solution: evidence, the truth it came from, the cost."""
+    """What is known about a solution: evidence, the truth it came from, the cost.
+
+    `estimate`: of the errors where there is no truth, or why there is none.
+    """
 
     evidence: Evidence
     truth: Truth | None
     reference: ReferenceCheck | None
+    estimate: Estimate | str = ""
+
+
+ESTIMATE_SECONDS = 15.0
 
 
 def verify(
@@ -52,8 +61,13 @@ def verify(
         if beside.reference is not None:
             truth = reference_truth(beside.reference, grid)
     evidence = gather(system, model, training_points, truth, grid)
+    estimate: Estimate | str = "a truth is known"
+    if truth is None and seconds > 0:
+        estimate = error_estimate(system, model, grid, min(seconds, ESTIMATE_SECONDS))
+    if isinstance(estimate, Estimate):
+        evidence = dataclasses.replace(evidence, estimates=estimate.fields)
     check = None if beside is None else _check(beside, evidence)
-    return Verified(evidence, truth, check)
+    return Verified(evidence, truth, check, estimate)
 
 
 def _check(beside: Classical, evidence: Evidence) -> ReferenceCheck:
