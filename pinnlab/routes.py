@@ -26,8 +26,9 @@ from pinnlab.train import Inspect, Limits, Observation, Record, Stop, train
 from pinnlab.verify.known import error_of, heldout_of
 
 
-ROUTE_SHARE = 0.6
-"""Of the budget, what a route may use before training takes over."""
+ROUTE_SHARE, FIRST_SHARE = 0.6, 0.3
+"""Of the time left, what a route may use before training takes over, and before
+another route does."""
 LINEAR_GOAL = 1e-8
 FINER = 100.0
 """By this the separable route lowers its target, each time."""
@@ -93,7 +94,9 @@ def best_outcome(problem: Problem, settings: Settings, job: Job) -> Outcome:
                 key = "solver.strategy"
                 raise ProblemError(message, file=problem.name, key=key)
             continue
-        share = 1.0 if settings.strategy == name else ROUTE_SHARE
+        more = name == "linear" and newton.suits(system)
+        share = FIRST_SHARE if more else ROUTE_SHARE
+        share = 1.0 if settings.strategy == name else share
         tried = solve(system, settings, job, share * _left(job, tried), tried)
         if settings.strategy == name or _suffices(tried, job):
             break
