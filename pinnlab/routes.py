@@ -15,6 +15,8 @@ from pinnlab.errors import ProblemError
 from pinnlab.linear import route as linear
 from pinnlab.newton import route as newton
 from pinnlab.problem.problem import Problem
+from pinnlab.programs import Inspect
+from pinnlab.record import Observation, Record, Stop
 from pinnlab.residual import LeastSquares, Model
 from pinnlab.sampling import sample
 from pinnlab.scaling import field_scales, parameters_of
@@ -22,7 +24,7 @@ from pinnlab.settings import Settings
 from pinnlab.strategy import linear_settings, plan, separable_settings, tries
 from pinnlab.system.system import System, build_system
 from pinnlab.system.terms import EVERYWHERE
-from pinnlab.train import Inspect, Limits, Observation, Record, Stop, train
+from pinnlab.train import Limits, train
 from pinnlab.verify.known import error_of, heldout_of
 
 

@@ -17,11 +17,12 @@ import pinnlab
 from pinnlab.errors import ProblemError
 from pinnlab.grids import grid_axes, grid_points
 from pinnlab.problem.problem import Problem
+from pinnlab.programs import Inspect
+from pinnlab.record import Observation, Record, Stop
 from pinnlab.result import Cost, Result
 from pinnlab.routes import Job, Outcome, best_outcome
 from pinnlab.settings import read_settings, settings_table
 from pinnlab.solution import Solution, variables_on
-from pinnlab.train import Inspect, Observation, Record, Stop
 from pinnlab.verify.preflight import Preflight, check
 from pinnlab.verify.truth import Evidence, gather, judge, report
 

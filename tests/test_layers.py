@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parent.parent / "pinnlab"
 
 # A module may import from its own layer and from layers above it in this list.
 LAYERS = [
-    {"errors", "result", "metrics"},
+    {"errors", "result", "record", "metrics"},
     {"data"},
     {"equation"},
     {"problem"},
@@ -20,7 +20,8 @@ LAYERS = [
     {"network", "optimizer"},
     {"residual"},
     {"scaling", "points", "nonfinite", "settings", "evaluation"},
-    {"train", "assembly"},
+    {"programs", "assembly"},
+    {"train"},
     {"linear", "newton", "strategy", "reference"},
     {"verify", "atomic", "report_tables", "report_diagnosis", "report"},
     {"hdf5"},

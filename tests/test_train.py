@@ -9,12 +9,14 @@ from pinnlab.assembly import least_squares, network_of
 from pinnlab.optimizer import Adam, LevenbergMarquardt, SSBroyden
 from pinnlab.points import look
 from pinnlab.problem.file import loads_problem
+from pinnlab.programs import Stage
+from pinnlab.record import Stop
 from pinnlab.residual import LeastSquares, pieces
 from pinnlab.sampling import by_residual
 from pinnlab.settings import read_settings
 from pinnlab.strategy import plan
 from pinnlab.system.system import build_system
-from pinnlab.train import Limits, Stage, Stop, train
+from pinnlab.train import Limits, train
 
 
 HEAT = """

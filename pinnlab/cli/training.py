@@ -203,7 +203,7 @@ def _report(
 
 
 def _status(solution: "Solution") -> Status:
-    from pinnlab.train import Stop
+    from pinnlab.record import Stop
 
     stop = solution.result.attributes.get("stop")
     if stop == Stop.INTERRUPTED.value:
