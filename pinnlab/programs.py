@@ -1,7 +1,7 @@
 """The programs of a stage of training: compiled once, and run on the device."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import equinox as eqx
@@ -31,6 +31,13 @@ class Stage:
     redraw: bool
     pool: int
 
+    def careful(self, times: int) -> "Stage":
+        """The stage with an optimizer that was made more careful so many times."""
+        optimizer = self.optimizer
+        for _ in range(times):
+            optimizer = optimizer.careful()
+        return replace(self, optimizer=optimizer)
+
 
 class Programs(eqx.Module):
     """The compiled programs of a stage."""
@@ -58,7 +65,11 @@ Inspect = Callable[[Stage, Programs], Programs]
 def _advance(
     objective: LeastSquares, carry: tuple, count: Array, optimizer: AbstractOptimizer
 ) -> tuple:
-    """At most `count` steps; fewer if the optimizer stalls or the loss is lost."""
+    """At most `count` steps; fewer if the optimizer stalls or the loss is lost.
+
+    There is one copy of a step: a second one, compiled in another surrounding, may
+    round otherwise, and then results would depend on how steps are grouped into calls.
+    """
 
     def more(loop: tuple) -> Array:
         done, _, info = loop
@@ -69,8 +80,10 @@ def _advance(
         theta, state, info = optimizer.step(objective, theta, state)
         return done + 1, (theta, state), info
 
-    first = step((jnp.asarray(0), carry, None))
-    done, carry, info = jax.lax.while_loop(more, step, first)
+    start = (jnp.asarray(0), carry, None)
+    _, _, shapes = jax.eval_shape(step, start)
+    nothing = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
+    done, carry, info = jax.lax.while_loop(more, step, (*start[:2], nothing))
     return carry, info, done
 
 

@@ -16,6 +16,7 @@ import tomli_w
 import pinnlab
 from pinnlab.errors import ProblemError
 from pinnlab.grids import grid_axes, grid_points
+from pinnlab.keeper import Keeper
 from pinnlab.problem.problem import Problem
 from pinnlab.programs import Inspect
 from pinnlab.record import Observation, Record, Stop
@@ -57,6 +58,7 @@ def solve(
     progress: Progress | None = None,
     checked: Preflight | None = None,
     inspect: Inspect | None = None,
+    keeper: Keeper | None = None,
 ) -> Solution:
     """Solve a problem and verify the solution.
 
@@ -67,6 +69,7 @@ def solve(
     - `seed`: of everything random.
     - `checked`: the problem's preflight, where it was done before.
     - `inspect`: looks at the compiled programs of training (`diagnosis.watch`).
+    - `keeper`: keeps checkpoints of training, and may go on from one.
 
     **Returns:** a `Solution` with its report, whatever the verdict.
 
@@ -83,7 +86,7 @@ def solve(
     if checked.errors:
         raise ProblemError("\n".join(checked.errors), file=problem.name)
     settings = read_settings(problem.solver, f"{problem.name}.toml")
-    job = Job(target, budget, seed, _observer(progress, budget), inspect)
+    job = Job(target, budget, seed, _observer(progress, budget), inspect, keeper)
     began = time.perf_counter()
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
         outcome = best_outcome(problem, settings, job)
