@@ -33,6 +33,7 @@ LAYERS = [
     {"routes"},
     {"solver", "plotting"},
     {"cli"},
+    {"__main__"},
 ]
 LEVEL = {name: i for i, layer in enumerate(LAYERS) for name in layer}
 

@@ -1,6 +1,7 @@
 """A run that was stopped goes on to the same bits, whatever stopped it."""
 
 import dataclasses
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -22,7 +23,8 @@ from pinnlab.train import Hooks, Limits, train
 
 
 RUN = Identity('fields = ["u"]', "seed = 1", 3, 1e-4)
-DRIVER = Path(__file__).parent / "faults" / "run.py"
+ROOT = Path(__file__).parents[1]
+DRIVER = ROOT / "tests" / "faults" / "run.py"
 CASE = """
 coordinates = { t = [0, 2] }
 fields = ["u"]
@@ -225,13 +227,17 @@ def test_a_snapshot_of_another_objective_is_refused():
 def command(folder: Path, fault: str, *options: str) -> subprocess.CompletedProcess:
     words = [sys.executable, str(DRIVER), fault, "solve", "case.toml", *options]
     words += ["--budget", "1h", "--target", "1e-13", "--no-plot"]
-    return subprocess.run(words, cwd=folder, capture_output=True, text=True)
+    own = {"PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(folder.parent)}
+    environment = os.environ | own
+    return subprocess.run(
+        words, cwd=folder, env=environment, capture_output=True, text=True
+    )
 
 
 def case(folder: Path, optimizer: str, iterations: int) -> Path:
     folder.mkdir()
     (folder / "case.toml").write_text(CASE)
-    settings = {"optimizer": f'"{optimizer}"', "iterations": iterations, "adam": 20}
+    settings = {"optimizer": f'"{optimizer}"', "iterations": iterations, "adam": 0}
     lines = "\n".join(f"{k} = {v}" for k, v in settings.items())
     text = CASE.replace("[solver]", f"[solver]\n{lines}")
     (folder / "case.toml").write_text(text)
@@ -252,7 +258,8 @@ def check_stops(tmp_path: Path, optimizer: str, faults: dict[str, int]) -> None:
     """Each fault ends a run with its status; the last --resume ends the whole run."""
     whole = case(tmp_path / "whole", optimizer, 90)
     stopped = case(tmp_path / "stopped", optimizer, 90)
-    assert command(whole, "none").returncode == 1
+    found = command(whole, "none")
+    assert found.returncode == 1, found.stderr
     assert [p.name for p in sorted(whole.iterdir())] == ["case.h5", "case.toml"]
     for fault, status in faults.items():
         found = command(stopped, fault, "--resume")
@@ -267,7 +274,7 @@ def check_stops(tmp_path: Path, optimizer: str, faults: dict[str, int]) -> None:
 
 
 def test_a_killed_run_is_resumed_to_the_same_bits(tmp_path):
-    check_stops(tmp_path, "ssbroyden", {"kill=57": -9})
+    check_stops(tmp_path, "ssbroyden", {"kill=37": -9})
 
 
 @pytest.mark.slow
@@ -276,7 +283,7 @@ def test_a_killed_run_is_resumed_to_the_same_bits(tmp_path):
     "optimizer", ["ssbroyden", "levenberg_marquardt", "lbfgs", "adam"]
 )
 def test_runs_stopped_at_random_are_resumed_to_the_same_bits(optimizer, seed, tmp_path):
-    a, b, c, d, e = np.sort(np.random.default_rng(seed).integers(1, 110, 5))
+    a, b, c, d, e = np.sort(np.random.default_rng(seed).integers(1, 90, 5))
     check_stops(
         tmp_path,
         optimizer,

@@ -99,7 +99,7 @@ def solve(
         with profiled(profile):
             solution = _solved(loaded, target, span, seed, checked, debug, keeper)
         with signals.deferred():
-            _save(solution, path, force)
+            _save(solution, path, force, as_json)
             if _status(solution) is not Status.INTERRUPTED:
                 keeper.finish()
             if plot:
@@ -201,14 +201,16 @@ def _say(message: str) -> None:
     typer.echo(message, err=True)
 
 
-def _save(solution: "Solution", path: Path, force: bool) -> None:
+def _save(solution: "Solution", path: Path, force: bool, as_json: bool) -> None:
     """Write the result; where it cannot be written any more, somewhere else."""
     try:
         solution.save(path, force=force)
     except (OSError, ProblemError) as error:
         rescue = Path(tempfile.mkdtemp(prefix="pinnlab-")) / path.name
         solution.save(rescue)
-        leave(Status.FAILED, f"failed: {error}\nthe result is in {rescue}")
+        known = isinstance(error, OSError) and error.errno
+        reason = f"cannot write {path}: {os.strerror(known)}" if known else str(error)
+        leave(Status.FAILED, f"failed: {reason}\nthe result is in {rescue}", as_json)
 
 
 def _draw(solution: "Solution", path: Path) -> None:
