@@ -16,7 +16,7 @@ LAYERS = [
     {"problem"},
     {"sampling"},
     {"system"},
-    {"grids"},
+    {"grids", "provenance"},
     {"network", "optimizer"},
     {"residual"},
     {"scaling", "points", "nonfinite", "settings", "evaluation"},
@@ -31,7 +31,7 @@ LAYERS = [
     {"solution"},
     {"sources", "compare", "diagnosis"},
     {"routes"},
-    {"solver", "plotting"},
+    {"solver", "classical", "plotting"},
     {"cli"},
     {"__main__"},
 ]

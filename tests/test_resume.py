@@ -226,7 +226,7 @@ def test_a_snapshot_of_another_objective_is_refused():
 
 def command(folder: Path, fault: str, *options: str) -> subprocess.CompletedProcess:
     words = [sys.executable, str(DRIVER), fault, "solve", "case.toml", *options]
-    words += ["--budget", "1h", "--target", "1e-13", "--no-plot"]
+    words += ["--budget", "1h", "--target", "1e-13", "--no-plot", "--no-reference"]
     own = {"PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(folder.parent)}
     environment = os.environ | own
     return subprocess.run(

@@ -51,6 +51,9 @@ Profile = Annotated[
 Resume = Annotated[
     bool, typer.Option("--resume", help="Go on from NAME.ckpt, if it is there.")
 ]
+NoReference = Annotated[
+    bool, typer.Option("--no-reference", help="Do not solve classically for the truth.")
+]
 Plot = Annotated[bool, typer.Option(help="Also draw NAME.png.")]
 
 
@@ -65,6 +68,7 @@ def solve(
     plot: Plot = True,
     force: Force = False,
     resume: Resume = False,
+    no_reference: NoReference = False,
     debug: Debug = False,
     profile: Profile = None,
     as_json: Json = False,
@@ -97,7 +101,9 @@ def solve(
 
         keeper = Keeper(checkpoint, resume=resume, say=_say, signals=signals)
         with profiled(profile):
-            solution = _solved(loaded, target, span, seed, checked, debug, keeper)
+            solution = _solved(
+                loaded, target, span, seed, checked, not no_reference, debug, keeper
+            )
         with signals.deferred():
             _save(solution, path, force, as_json)
             if _status(solution) is not Status.INTERRUPTED:
@@ -145,6 +151,7 @@ def _solved(
     budget: float,
     seed: int,
     checked: "Preflight",
+    reference: bool,
     debug: bool,
     keeper: "Keeper",
 ) -> "Solution":
@@ -162,6 +169,7 @@ def _solved(
             budget=budget,
             seed=seed,
             progress=progress,
+            reference=reference,
             checked=checked,
             inspect=watch.inspect if watch else None,
             keeper=keeper,
