@@ -44,6 +44,20 @@ class Identity:
     target: float
 
 
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a file holds; see `made_with`."""
+
+    snapshot: Snapshot
+    made_with: str
+
+
+def made_with() -> str:
+    """What decides how numbers are rounded, as in `pinnlab 0.1.0, jax 0.10.2, cpu`."""
+    device = jax.devices()[0].device_kind
+    return f"pinnlab {pinnlab.__version__}, jax {jax.__version__}, {device}"
+
+
 def previous(path: Path) -> Path:
     """The name of the checkpoint before the newest."""
     return path.with_name(f"{path.name}.1")
@@ -68,7 +82,7 @@ def write_checkpoint(path: Path, snapshot: Snapshot, identity: Identity) -> None
             os.replace(path, previous(path))
 
 
-def read_checkpoint(path: Path, identity: Identity) -> Snapshot:
+def read_checkpoint(path: Path, identity: Identity) -> Checkpoint:
     """Read a checkpoint back.
 
     Raises `ValueError` for a damaged file, and `ProblemError` for one of another run or
@@ -87,7 +101,7 @@ def read_checkpoint(path: Path, identity: Identity) -> Snapshot:
                     f"{path}: has version {version:g} of the format: use a newer one"
                 )
             _check_same(path, identity, _identity(file))
-            return _decoded(file)
+            return Checkpoint(_decoded(file), str(file.attrs["made_with"]))
     except ProblemError:
         raise
     except DAMAGE as error:
@@ -125,9 +139,7 @@ def _encoded(snapshot: Snapshot, identity: Identity) -> memoryview:
         file.attrs["version"] = VERSION
         now = datetime.datetime.now(datetime.UTC).isoformat("T", "seconds")
         file.attrs["created"] = now
-        file.attrs["pinnlab_version"] = pinnlab.__version__
-        file.attrs["jax_version"] = jax.__version__
-        file.attrs["device"] = jax.devices()[0].device_kind
+        file.attrs["made_with"] = made_with()
         file.attrs["complete"] = snapshot.complete
         run = file.create_group("run")
         texts = [identity.problem, identity.settings]

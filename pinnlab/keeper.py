@@ -8,7 +8,13 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
-from pinnlab.checkpoint import Identity, previous, read_checkpoint, write_checkpoint
+from pinnlab.checkpoint import (
+    Identity,
+    made_with,
+    previous,
+    read_checkpoint,
+    write_checkpoint,
+)
 from pinnlab.errors import Preempted, ProblemError
 from pinnlab.snapshot import Snapshot
 
@@ -58,6 +64,7 @@ class Keeper:
         self.identity: Identity | None = None
         self.problems: set[str] = set()
         self.last, self.cost = time.monotonic(), 0.0
+        self.owned = False
 
     def deferring(self) -> AbstractContextManager[None]:
         """Inside, a signal waits for the next `pause`."""
@@ -77,15 +84,20 @@ class Keeper:
             return None
         for path in there:
             try:
-                snapshot = read_checkpoint(path, identity)
+                found = read_checkpoint(path, identity)
             except (OSError, ValueError) as error:
                 if isinstance(error, ProblemError):
                     raise
                 self.say(f"warning: {path} is not used: {error}")
                 continue
-            iterations = snapshot.record.iterations
-            self.say(f"going on from {path}, iteration {iterations}")
-            return snapshot
+            self.owned = True
+            self.say(
+                f"going on from {path}, iteration {found.snapshot.record.iterations}"
+            )
+            if found.made_with != made_with():
+                was = f"{found.made_with}; this is {made_with()}"
+                self.say(f"warning: it was written by {was}: the last bits may differ")
+            return found.snapshot
         self.say(f"there is no checkpoint {self.path} to go on from: starting anew")
         return None
 
@@ -112,6 +124,7 @@ class Keeper:
         failure = None
         try:
             write_checkpoint(self.path, snapshot, self.identity)
+            self.owned = True
         except (OSError, ProblemError, MemoryError) as error:
             failure = f"no checkpoint could be written: {error}"
             if failure not in self.problems:
@@ -123,7 +136,7 @@ class Keeper:
         return failure
 
     def finish(self) -> None:
-        """The result is written: nothing is left to go on from."""
-        for path in (self.path, previous(self.path)):
+        """The result is written: checkpoints of this run are removed."""
+        for path in (self.path, previous(self.path)) if self.owned else ():
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)

@@ -79,6 +79,14 @@ class Tried:
         """With one more outcome, whose own record follows."""
         return Tried([*self.outcomes, outcome], _merged(self.record, outcome.record))
 
+    def interrupted(self) -> "Tried":
+        """The same, and nothing else is tried. Raises where there is no outcome."""
+        if not self.outcomes:
+            raise KeyboardInterrupt
+        *others, last = self.outcomes
+        stopped = dataclasses.replace(last, stop=Stop.INTERRUPTED)
+        return Tried([*others, stopped], self.record)
+
 
 def best_outcome(problem: Problem, settings: Settings, job: Job) -> Outcome:
     """The routes that suit the problem, then training where they do not suffice.
@@ -106,7 +114,10 @@ def best_outcome(problem: Problem, settings: Settings, job: Job) -> Outcome:
             break
     else:
         seconds = max(_left(job, tried), 1.0)
-        tried = tried.extended(_trained(problem, settings, job, seconds))
+        try:
+            tried = tried.extended(_trained(problem, settings, job, seconds))
+        except KeyboardInterrupt:
+            tried = tried.interrupted()
     if not tried.outcomes:
         raise FloatingPointError(f"the {settings.strategy} route found no solution")
     return _chosen(tried)
@@ -189,7 +200,10 @@ def _separable(
     scales = (1.0,) * len(system.fields)
     full = separable_settings(settings)
     while True:
-        found = newton.solve_separable(system, target, seconds, job.observe)
+        try:
+            found = newton.solve_separable(system, target, seconds, job.observe)
+        except KeyboardInterrupt:
+            return tried.interrupted()
         spent = found.record.train_seconds
         if found.network is None:
             return Tried(tried.outcomes, _merged(tried.record, found.record))

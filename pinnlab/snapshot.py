@@ -10,6 +10,7 @@ import numpy as np
 from jax.tree_util import keystr, tree_flatten_with_path, tree_unflatten
 from jaxtyping import Array
 
+from pinnlab.errors import ProblemError
 from pinnlab.record import Record
 
 
@@ -55,7 +56,7 @@ def named(tree: object, prefix: str) -> dict[str, Array]:
 def filled(tree: Tree, arrays: Arrays, prefix: str) -> Tree:
     """The tree with its arrays replaced by those of their names.
 
-    Raises `ValueError` where one is missing or has another shape or type.
+    Raises `ProblemError` where one is missing or has another shape or type.
     """
     dynamic, static = eqx.partition(tree, eqx.is_array)
     leaves, structure = tree_flatten_with_path(dynamic)
@@ -64,7 +65,10 @@ def filled(tree: Tree, arrays: Arrays, prefix: str) -> Tree:
         name = _name(prefix, path)
         array = arrays.get(name)
         if array is None or array.shape != leaf.shape or array.dtype != leaf.dtype:
-            raise ValueError(f"'{name}' is missing or of another shape or type")
+            raise ProblemError(
+                f"the checkpoint does not fit: '{name}' is missing or of another shape",
+                hint="leave --resume away to start anew",
+            )
         found.append(jnp.array(array))
     return eqx.combine(tree_unflatten(structure, found), static)
 

@@ -91,7 +91,7 @@ def train(
 
     **Returns:** the parameters with the smallest held-out residual.
 
-    Raises `ValueError` for a snapshot of another objective.
+    Raises `ProblemError` for a snapshot of another objective.
     """
     run = _Run(objective, theta, limits, key, hooks)
     if start is not None:

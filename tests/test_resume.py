@@ -107,7 +107,7 @@ def test_a_run_from_a_checkpoint_ends_where_the_whole_run_ends(
     whole = trained(optimizer, pause=pause)
     # However many steps a call makes, which the clock decides.
     monkeypatch.setattr(pinnlab.train, "SECONDS_A_CALL", 0.0)
-    rest = trained(optimizer, start=read_checkpoint(path, RUN))
+    rest = trained(optimizer, start=read_checkpoint(path, RUN).snapshot)
     assert whole.stop is rest.stop is Stop.ITERATIONS
     assert whole.record.iterations == rest.record.iterations == 57
     assert rest.theta.tobytes() == whole.theta.tobytes()
@@ -145,7 +145,7 @@ def same(a, b):
 def test_a_checkpoint_comes_back_bit_for_bit(tmp_path):
     path = tmp_path / "run.ckpt"
     write_checkpoint(path, small_snapshot(), RUN)
-    assert same(read_checkpoint(path, RUN), small_snapshot())
+    assert same(read_checkpoint(path, RUN).snapshot, small_snapshot())
     with h5py.File(path) as file:
         assert file.attrs["format"] == "pinnlab checkpoint"
 
@@ -185,7 +185,7 @@ def test_a_state_that_is_too_large_is_left_out(tmp_path, monkeypatch):
     monkeypatch.setattr("pinnlab.checkpoint.LARGEST_STATE", 300)
     path = tmp_path / "run.ckpt"
     write_checkpoint(path, small_snapshot(), RUN)
-    found = read_checkpoint(path, RUN)
+    found = read_checkpoint(path, RUN).snapshot
     assert not found.complete
     assert set(found.arrays) == {"theta", "key", "objective/blocks/0/points"}
 
@@ -202,7 +202,7 @@ def test_training_goes_on_without_the_optimizers_state_and_says_so(
         return take().record.iterations > 30
 
     trained(SSBroyden(), pause=pause)
-    rest = trained(SSBroyden(), start=read_checkpoint(path, RUN))
+    rest = trained(SSBroyden(), start=read_checkpoint(path, RUN).snapshot)
     assert rest.stop is Stop.ITERATIONS and rest.record.iterations == 57
     assert "starts anew" in rest.record.events[-1]
 

@@ -98,6 +98,10 @@ def keeper(**options):
     return found, said
 
 
+def position(path):
+    return read_checkpoint(path, RUN).snapshot.position
+
+
 def at(done):
     return small_snapshot(position=Position(1, done))
 
@@ -112,10 +116,10 @@ def test_a_checkpoint_that_cannot_be_written_is_a_warning(fault, tmp_path):
         assert not found.pause(lambda: lost)
     assert len(said) == 1 and "no checkpoint could be written" in said[0]
     assert lost.record.events[-1] == said[0].removeprefix("warning: ")
-    assert read_checkpoint(tmp_path / "run.ckpt", RUN).position == Position(1, 1)
+    assert position(tmp_path / "run.ckpt") == Position(1, 1)
     assert not list(tmp_path.glob(".pinnlab-*"))
     assert not found.pause(lambda: at(3))
-    assert read_checkpoint(tmp_path / "run.ckpt", RUN).position == Position(1, 3)
+    assert position(tmp_path / "run.ckpt") == Position(1, 3)
 
 
 def test_the_last_two_checkpoints_are_kept(tmp_path):
@@ -123,9 +127,22 @@ def test_the_last_two_checkpoints_are_kept(tmp_path):
     for done in range(4):
         found.pause(lambda done=done: at(done))
     assert {p.name for p in tmp_path.glob("run*")} == {"run.ckpt", "run.ckpt.1"}
-    assert read_checkpoint(tmp_path / "run.ckpt.1", RUN).position.done == 2
+    assert position(tmp_path / "run.ckpt.1").done == 2
     found.finish()
     assert not list(tmp_path.glob("run*"))
+
+
+def test_a_run_that_wrote_no_checkpoint_removes_none(tmp_path):
+    keeper()[0].pause(lambda: at(1))
+    keeper()[0].finish()
+    assert (tmp_path / "run.ckpt").exists()
+
+
+def test_a_checkpoint_of_other_versions_is_used_with_a_warning(monkeypatch):
+    keeper()[0].pause(lambda: at(1))
+    monkeypatch.setattr("pinnlab.keeper.made_with", lambda: "jax 99")
+    _, said = keeper(resume=True)
+    assert "this is jax 99: the last bits may differ" in said[-1]
 
 
 def test_a_damaged_checkpoint_gives_way_to_the_previous_one(tmp_path):
@@ -157,7 +174,7 @@ def test_a_deleted_checkpoint_is_written_again(tmp_path):
     found.pause(lambda: at(1))
     (tmp_path / "run.ckpt").unlink()
     found.pause(lambda: at(2))
-    assert read_checkpoint(tmp_path / "run.ckpt", RUN).position.done == 2
+    assert position(tmp_path / "run.ckpt").done == 2
     assert not said
 
 
@@ -173,7 +190,7 @@ def test_a_warning_of_the_system_leaves_a_checkpoint(sent, ending, tmp_path):
                 found.pause(lambda: at(5))
         with pytest.raises(ending, match=sent.name):
             os.kill(os.getpid(), sent)
-    assert read_checkpoint(tmp_path / "run.ckpt", RUN).position.done == 5
+    assert position(tmp_path / "run.ckpt").done == 5
 
 
 def test_ctrl_c_leaves_a_checkpoint_and_a_second_one_does_not_wait(tmp_path):
@@ -184,7 +201,7 @@ def test_ctrl_c_leaves_a_checkpoint_and_a_second_one_does_not_wait(tmp_path):
             assert found.pause(lambda: at(5))
             with pytest.raises(KeyboardInterrupt):
                 os.kill(os.getpid(), signal.SIGINT)
-    assert read_checkpoint(tmp_path / "run.ckpt", RUN).position.done == 5
+    assert position(tmp_path / "run.ckpt").done == 5
 
 
 def test_stopped_with_nowhere_to_write_is_a_failure(tmp_path):
