@@ -11,14 +11,17 @@ import types
 from contextlib import contextmanager
 from pathlib import Path
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import typer
 from synthetic import make_result
 from test_resume import RUN, small_snapshot
+from test_train import DECAY
 from typer.testing import CliRunner
 
 import pinnlab.atomic
+from pinnlab import loads_problem, routes
 from pinnlab.checkpoint import read_checkpoint
 from pinnlab.claim import claimed
 from pinnlab.cli.main import app
@@ -27,6 +30,8 @@ from pinnlab.cli.training import _save
 from pinnlab.errors import Preempted, ProblemError
 from pinnlab.hdf5 import read_result, write_result
 from pinnlab.keeper import Keeper
+from pinnlab.record import Stop
+from pinnlab.settings import Settings
 from pinnlab.snapshot import Position
 
 
@@ -354,3 +359,33 @@ def test_ctrl_c_during_imports_is_no_traceback(module, tmp_path):
     )
     assert found.returncode == 130
     assert found.stderr == "interrupted; nothing was written\n"
+
+
+# ------------------------------------------------------------------ other routes
+
+
+def interrupting(monkeypatch, call):
+    """Ctrl-C in the given call of the separable route."""
+    solve, calls = routes.newton.solve_separable, []
+
+    def watched(*arguments):
+        calls.append(1)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        return solve(*arguments)
+
+    monkeypatch.setattr(routes.newton, "solve_separable", watched)
+    job = routes.Job(1e-9, 60.0, 0, lambda row: None)
+    return routes.best_outcome(loads_problem(DECAY), Settings(), job)
+
+
+def test_an_interrupted_march_leaves_the_coarser_solution(monkeypatch):
+    found = interrupting(monkeypatch, 2)
+    assert found.stop is Stop.INTERRUPTED
+    value = found.model.network(jnp.array([1.0]))[0]
+    np.testing.assert_allclose(value, 0.5, rtol=1e-8)
+
+
+def test_an_interrupt_before_any_solution_is_passed_on(monkeypatch):
+    with pytest.raises(KeyboardInterrupt):
+        interrupting(monkeypatch, 1)
