@@ -13,13 +13,15 @@ import tomli_w
 
 from pinnlab.errors import ProblemError
 from pinnlab.grids import grid_axes, grid_points
+from pinnlab.keeper import Keeper
 from pinnlab.problem.problem import Problem
+from pinnlab.programs import Inspect
 from pinnlab.provenance import provenance
+from pinnlab.record import Observation, Record, Stop
 from pinnlab.result import Cost, Result
 from pinnlab.routes import Job, Outcome, best_outcome
 from pinnlab.settings import read_settings, settings_table
 from pinnlab.solution import Solution, variables_on
-from pinnlab.train import Inspect, Observation, Record, Stop
 from pinnlab.verify.estimate import Estimate
 from pinnlab.verify.preflight import Preflight, check
 from pinnlab.verify.truth import Evidence, judge, report
@@ -58,6 +60,7 @@ def solve(
     reference: bool = True,
     checked: Preflight | None = None,
     inspect: Inspect | None = None,
+    keeper: Keeper | None = None,
 ) -> Solution:
     """Solve a problem and verify the solution.
 
@@ -70,6 +73,7 @@ def solve(
         budget: the truth where none is declared, and its cost.
     - `checked`: the problem's preflight, where it was done before.
     - `inspect`: looks at the compiled programs of training (`diagnosis.watch`).
+    - `keeper`: keeps checkpoints of training, and may go on from one.
 
     **Returns:** a `Solution` with its report, whatever the verdict.
 
@@ -86,7 +90,7 @@ def solve(
     if checked.errors:
         raise ProblemError("\n".join(checked.errors), file=problem.name)
     settings = read_settings(problem.solver, f"{problem.name}.toml")
-    job = Job(target, budget, seed, _observer(progress, budget), inspect)
+    job = Job(target, budget, seed, _observer(progress, budget), inspect, keeper)
     began = time.perf_counter()
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
         outcome = best_outcome(problem, settings, job)

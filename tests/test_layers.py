@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parent.parent / "pinnlab"
 
 # A module may import from its own layer and from layers above it in this list.
 LAYERS = [
-    {"errors", "result", "metrics"},
+    {"errors", "result", "record", "metrics"},
     {"data"},
     {"equation"},
     {"problem"},
@@ -20,15 +20,20 @@ LAYERS = [
     {"network", "optimizer"},
     {"residual"},
     {"scaling", "points", "nonfinite", "settings", "evaluation"},
-    {"train", "assembly"},
+    {"programs", "snapshot", "assembly"},
+    {"best"},
+    {"train"},
     {"linear", "newton", "strategy", "reference"},
     {"verify", "atomic", "report_tables", "report_diagnosis", "report"},
-    {"hdf5"},
+    {"hdf5", "claim"},
+    {"checkpoint"},
+    {"keeper"},
     {"solution"},
     {"sources", "compare", "diagnosis"},
     {"routes"},
     {"solver", "classical", "plotting"},
     {"cli"},
+    {"__main__"},
 ]
 LEVEL = {name: i for i, layer in enumerate(LAYERS) for name in layer}
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn, ParamSpec
 
 import typer
 
-from pinnlab.errors import ProblemError
+from pinnlab.errors import Preempted, ProblemError
 
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ class Status(IntEnum):
     NOT_PASSED = 1
     WRONG_INPUT = 2
     FAILED = 3
+    CHECKPOINTED = 75
     INTERRUPTED = 130
 
 
@@ -49,6 +50,8 @@ def friendly(command: Callable[P, None]) -> Callable[P, None]:
             leave(Status.WRONG_INPUT, f"error: {error}", as_json)
         except FloatingPointError as error:
             leave(Status.FAILED, f"failed: {error}", as_json)
+        except Preempted as stopped:
+            leave(Status.CHECKPOINTED, str(stopped), as_json)
         except KeyboardInterrupt:
             leave(Status.INTERRUPTED, "interrupted; nothing was written", as_json)
         except BrokenPipeError:
