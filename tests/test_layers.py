@@ -27,6 +27,7 @@ LAYERS = [
     {"sources", "compare", "diagnosis"},
     {"routes"},
     {"solver", "plotting"},
+    {"sweep"},
     {"cli"},
 ]
 LEVEL = {name: i for i, layer in enumerate(LAYERS) for name in layer}

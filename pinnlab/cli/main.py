@@ -9,6 +9,7 @@ from pinnlab.cli.compare import compare
 from pinnlab.cli.doctor import doctor
 from pinnlab.cli.files import plot, predict, show
 from pinnlab.cli.gallery import problems
+from pinnlab.cli.sweep import sweep
 from pinnlab.cli.training import check, solve
 
 
@@ -42,6 +43,7 @@ def options(
 
 for command in (solve, check, show, plot, predict, compare, problems, doctor):
     app.command()(command)
+app.add_typer(sweep, name="sweep")
 
 
 def main() -> None:
