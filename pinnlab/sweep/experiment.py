@@ -259,11 +259,10 @@ def _text(value: object, where: str) -> str:
 
 
 def _integer(value: object, where: str, least: int, most: int) -> int:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if whole and least <= int(value) <= most:
-        return int(value)
-    message = f"expected an integer from {least} to {most}, found {value!r}"
-    raise ProblemError(message, key=where)
+    if type(value) is not int or not least <= value <= most:
+        message = f"expected an integer from {least} to {most}, found {value!r}"
+        raise ProblemError(message, key=where)
+    return value
 
 
 def _scaled(

@@ -54,7 +54,9 @@ def open_pool(on: str, plan: Plan, folder: Path, workers: int | None) -> Iterato
     else:
         from pinnlab.sweep.cluster import dask_pool, slurm_pool
 
-        opened = slurm_pool(plan, folder, size) if on == "slurm" else dask_pool(on)
+        opened = (
+            slurm_pool(plan, folder, size) if on == "slurm" else dask_pool(on, size)
+        )
         with opened as pool:
             yield pool
 
