@@ -161,6 +161,33 @@ def logs(
             typer.echo(error)
 
 
+@friendly
+def report(
+    folder: Folder,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The page.")] = Path(
+        "report.html"
+    ),
+    pictures: Annotated[
+        int, typer.Option(min=0, help="The most runs that have a picture.")
+    ] = 60,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite an existing file.")
+    ] = False,
+) -> None:
+    """Write one HTML page about a sweep: a table, pictures, each run's report."""
+    from pinnlab.atomic import check_writable, replacing
+    from pinnlab.sweep.folder import load_plan
+    from pinnlab.sweep.page import report_page
+    from pinnlab.sweep.table import collect
+
+    check_writable(output)
+    plan = load_plan(folder)
+    page = report_page(folder, plan, collect(folder, plan), pictures)
+    with replacing(output, force=force) as draft:
+        draft.write_text(page, encoding="utf-8")
+    typer.echo(str(output), err=True)
+
+
 def _announce(
     plan: "Plan", folder: Path, on: str, workers: int | None, warnings: tuple[str, ...]
 ) -> None:

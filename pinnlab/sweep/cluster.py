@@ -84,9 +84,8 @@ def slurm_cluster(plan: Plan, folder: Path) -> Iterator["SLURMCluster"]:
     # The credentials are in it for as long as the sweep runs.
     jobs.mkdir(mode=0o700, exist_ok=True)
     gpus = [f"--gres=gpu:{resources.gpus}"] if resources.gpus else []
-    with (
-        config.set({"distributed.scheduler.allowed-failures": LOSSES}),
-        SLURMCluster(
+    with config.set({"distributed.scheduler.allowed-failures": LOSSES}):
+        cluster = SLURMCluster(
             cores=1,
             processes=1,
             job_cpu=resources.cpus,
@@ -108,9 +107,9 @@ def slurm_cluster(plan: Plan, folder: Path) -> Iterator["SLURMCluster"]:
             python=sys.executable,
             security=Security.temporary(),
             scheduler_options={"dashboard": False},
-        ) as cluster,
-    ):
-        yield cluster
+        )
+        with cluster:
+            yield cluster
 
 
 def _lifetime(plan: Plan) -> float:

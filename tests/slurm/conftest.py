@@ -17,7 +17,7 @@ def slurm() -> Iterator[Slurm]:
         reason = "not installed: dask-jobqueue (pip install 'pinnlab-jax[cluster]')"
     if reason:
         # Where the tests must run, skipping them would hide that they did not.
-        if os.environ.get("PINNLAB_REQUIRE_SLURM"):
+        if os.environ.get("PINNLAB_NO_SKIPS"):
             pytest.fail(reason)
         pytest.skip(reason)
     # Its sockets need a short path.
