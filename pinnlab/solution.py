@@ -14,21 +14,16 @@ from jax.tree_util import keystr, tree_flatten_with_path
 from pinnlab.assembly import network_of
 from pinnlab.errors import ProblemError
 from pinnlab.evaluation import Evaluator, field_expressions
+from pinnlab.grids import GRID
 from pinnlab.hdf5 import read_result, write_result
 from pinnlab.problem.file import loads_problem
 from pinnlab.problem.problem import Problem
 from pinnlab.residual import Model
 from pinnlab.result import Report, Result
-from pinnlab.sampling import sample
 from pinnlab.scaling import parameters_of
 from pinnlab.settings import Settings, read_settings
-from pinnlab.system.exact import static_values
 from pinnlab.system.system import System, build_system
-from pinnlab.system.terms import EVERYWHERE, exact_solution, outputs
-
-
-GRID = {1: 1001, 2: 201, 3: 49}
-CLOUD = 20_000
+from pinnlab.system.terms import outputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,27 +204,10 @@ def joined(problem: Problem, real: dict[str, np.ndarray]) -> dict[str, np.ndarra
     return found
 
 
-def grid_axes(problem: Problem) -> dict[str, np.ndarray]:
-    """The grid of the result file by coordinate; above three, a list of points."""
-    dim = len(problem.axes)
-    if dim in GRID:
-        return {a.name: np.linspace(a.lower, a.upper, GRID[dim]) for a in problem.axes}
-    points = sample(problem, EVERYWHERE, CLOUD, seed=5)
-    return {a.name: points[:, i] for i, a in enumerate(problem.axes)}
-
-
-def grid_points(problem: Problem, axes: dict[str, np.ndarray]) -> np.ndarray:
-    """All points of the grid, [n, dim], the last coordinate running fastest."""
-    if len(axes) not in GRID:
-        return np.stack(list(axes.values()), axis=1)
-    mesh = np.meshgrid(*axes.values(), indexing="ij")
-    return np.stack([m.ravel() for m in mesh], axis=1)
-
-
 def variables_on(
     system: System, model: Model, axes: dict[str, np.ndarray], grid: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Fields, outputs, exact solution and residuals on the grid."""
+    """Fields, outputs and residuals on the grid."""
     shape = tuple(len(v) for v in axes.values()) if len(axes) in GRID else (len(grid),)
     extra = outputs(system.problem)
     wanted = (*field_expressions(system), *extra.values(), *system.equations)
@@ -239,9 +217,4 @@ def variables_on(
         n.replace(".", "_"): v.reshape(shape)
         for n, v in zip(names, found.T, strict=True)
     }
-    exact = exact_solution(system.problem)
-    if exact:
-        truth = static_values(system.problem, tuple(exact.values()), grid)
-        for name, values in zip(exact, truth.T, strict=True):
-            variables[f"{name}_exact"] = values.reshape(shape)
     return variables

@@ -118,7 +118,13 @@ def test_a_run_is_known_by_its_content(tmp_path: Path):
     same = planned(tmp_path, 'title = "other"\n[axes]\nparameters.r = [2, 3]\n')
     assert plan.runs[1].id == same.runs[0].id
     assert plan.runs[0].id != plan.runs[1].id
-    for change in ("budget = 5", "target = 1e-5", "seed = 1", "solver.points = 9"):
+    for change in (
+        "budget = 5",
+        "reference = false",
+        "target = 1e-5",
+        "seed = 1",
+        "solver.points = 9",
+    ):
         other = planned(tmp_path, f"{change}\n[axes]\nparameters.r = [1, 2]\n")
         assert {r.id for r in other.runs}.isdisjoint(r.id for r in plan.runs)
 
@@ -153,6 +159,7 @@ AXES = "[axes]\nparameters.r = [1, 2]\n"
         ("[axes]\nsede = [1]", ["'sede'", "did you mean 'seed'"]),
         ("[axes]\nseed = [-1]", ["axes.seed", "an integer from 0"]),
         ("budget = 'soon'\n" + AXES, ["budget", "60s", "'soon'"]),
+        ("reference = 1\n" + AXES, ["reference", "true or false"]),
         ("seed = 1\n[axes]\nseed = [1]", ["an axis and fixed"]),
         (AXES + "[[zip]]\nseed = [1, 2]\ntarget = [0.1]", ["seed: 2, target: 1"]),
         (AXES + "[[exclude]]\nnu = 1", ["exclude[0]", "'nu' is no axis"]),
@@ -187,7 +194,7 @@ def test_the_estimate_counts_what_is_missing(tmp_path: Path):
     folder = tmp_path / "out"
     save_plan(folder, plan)
     found = estimate(plan, folder, workers=2)
-    assert (found.runs, found.done, found.seconds) == (4, 0, 200.0)
+    assert (found.runs, found.done, found.seconds) == (4, 0, 285.0)
     (folder / "runs" / f"{plan.runs[0].id}.h5").touch()
     found = estimate(plan, folder, workers=2)
-    assert (found.done, found.seconds) == (1, 150.0)
+    assert (found.done, found.seconds) == (1, 213.75)

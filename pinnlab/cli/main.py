@@ -9,6 +9,7 @@ from pinnlab.cli.compare import compare
 from pinnlab.cli.doctor import doctor
 from pinnlab.cli.files import plot, predict, show
 from pinnlab.cli.gallery import problems
+from pinnlab.cli.reference import reference
 from pinnlab.cli.sweep import report, sweep
 from pinnlab.cli.training import check, solve
 
@@ -41,7 +42,18 @@ def options(
     """What stands before a subcommand."""
 
 
-for command in (solve, check, show, plot, predict, compare, problems, doctor, report):
+for command in (
+    solve,
+    check,
+    reference,
+    show,
+    plot,
+    predict,
+    compare,
+    problems,
+    doctor,
+    report,
+):
     app.command()(command)
 app.add_typer(sweep, name="sweep")
 

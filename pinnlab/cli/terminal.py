@@ -7,7 +7,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from enum import IntEnum
-from typing import TYPE_CHECKING, ParamSpec
+from typing import TYPE_CHECKING, NoReturn, ParamSpec
 
 import typer
 
@@ -69,7 +69,7 @@ def friendly(command: Callable[P, None]) -> Callable[P, None]:
     return wrapped
 
 
-def leave(status: Status, message: str, as_json: bool = False) -> None:
+def leave(status: Status, message: str, as_json: bool = False) -> NoReturn:
     """End the command with a message on standard error.
 
     With `as_json` standard output has one object too, so that a script can read it.

@@ -46,6 +46,9 @@ Profile = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Leave a trace of JAX's profiler in a folder."),
 ]
+NoReference = Annotated[
+    bool, typer.Option("--no-reference", help="Do not solve classically for the truth.")
+]
 Plot = Annotated[bool, typer.Option(help="Also draw NAME.png.")]
 
 
@@ -59,6 +62,7 @@ def solve(
     settings: Settings = None,
     plot: Plot = True,
     force: Force = False,
+    no_reference: NoReference = False,
     debug: Debug = False,
     profile: Profile = None,
     as_json: Json = False,
@@ -82,7 +86,7 @@ def solve(
         check_writable(picture)
     checked = _preflight(loaded, target)
     with profiled(profile):
-        solution = _solved(loaded, target, span, seed, checked, debug)
+        solution = _solved(loaded, target, span, seed, checked, not no_reference, debug)
     solution.save(path, force=force)
     if plot:
         _draw(solution, picture)
@@ -127,6 +131,7 @@ def _solved(
     budget: float,
     seed: int,
     checked: "Preflight",
+    reference: bool,
     debug: bool,
 ) -> "Solution":
     from pinnlab.cli.progress import TrainingProgress
@@ -143,6 +148,7 @@ def _solved(
             budget=budget,
             seed=seed,
             progress=progress,
+            reference=reference,
             checked=checked,
             inspect=watch.inspect if watch else None,
         )

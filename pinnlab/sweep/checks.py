@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pinnlab.errors import ProblemError
+from pinnlab.grids import CLOUD, GRID
 from pinnlab.problem.file import loads_problem
 from pinnlab.problem.problem import Problem
-from pinnlab.solution import CLOUD, GRID
+from pinnlab.solver import LEAST_VERIFICATION
 from pinnlab.sweep.folder import State, files, state
 from pinnlab.sweep.plan import Plan, Run, described
 from pinnlab.verify.preflight import check
 
 
-BESIDE_TRAINING = 15.0
+STARTING = 15.0
 """Seconds of a run for starting, compiling and verifying, about."""
 
 
@@ -52,18 +53,23 @@ def estimate(
 ) -> Estimate:
     """How long what is missing may take with this many workers, and its disk."""
     missing = [r for r in plan.runs if state(folder, r.id) is not State.DONE]
-    total = sum(r.budget + BESIDE_TRAINING for r in missing)
-    longest = max((r.budget + BESIDE_TRAINING for r in missing), default=0.0)
+    spans = [longest_span(r) for r in missing]
     sizes = {r.problem: 0 for r in plan.runs}
     for text in sizes:
         sizes[text] = _bytes(loads_problem(text))
     return Estimate(
         runs=len(plan.runs),
         done=len(plan.runs) - len(missing),
-        seconds=max(longest, total / workers),
+        seconds=max(max(spans, default=0.0), sum(spans) / workers),
         disk=sum(sizes[r.problem] for r in missing),
         warnings=tuple(warnings),
     )
+
+
+def longest_span(run: Run) -> float:
+    """Seconds that a run takes at most, about: training, verification, the rest."""
+    reference = max(LEAST_VERIFICATION, run.budget / 2) if run.reference else 0.0
+    return run.budget + reference + STARTING
 
 
 def _warnings(run: Run) -> tuple[str, ...]:

@@ -42,6 +42,7 @@ def solve_spec(folder: Path, run: str) -> None:
         target=spec["target"],
         budget=spec["budget"],
         seed=spec["seed"],
+        reference=spec["reference"],
     )
     solution.save(own.result, force=True)
 

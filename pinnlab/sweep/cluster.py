@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pinnlab.errors import ProblemError
-from pinnlab.sweep.checks import BESIDE_TRAINING
+from pinnlab.sweep.checks import longest_span
 from pinnlab.sweep.plan import Plan
 from pinnlab.sweep.pools import Pool
 from pinnlab.sweep.supervise import Job, Outcome, supervise
@@ -115,7 +115,7 @@ def slurm_cluster(plan: Plan, folder: Path) -> Iterator["SLURMCluster"]:
 def _lifetime(plan: Plan) -> float:
     """Seconds after which a worker ends; long enough for any run of the plan."""
     walltime = plan.slurm.walltime
-    longest = max(r.budget for r in plan.runs) + BESIDE_TRAINING
+    longest = max(map(longest_span, plan.runs))
     if walltime - ENDING < longest:
         message = (
             f"{walltime:g} s are too short for a run of about {longest:g} s and the "

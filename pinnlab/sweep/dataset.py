@@ -17,7 +17,7 @@ FORMAT = "pinnlab sweep"
 VERSION = 1
 SEED = "seed"
 SPREAD = ("q25", "median", "q75", "worst")
-OVER_SEEDS = ("rel_l2", "residual", "train_seconds")
+OVER_SEEDS = ("rel_l2", "estimate", "residual", "train_seconds")
 """Variables whose statistics over the seeds are in the file."""
 
 

@@ -21,7 +21,8 @@ from pinnlab.sweep.axes import (
 
 OF_A_RUN = ("problem", "seed", "target", "budget")
 """Axes that are no settings of the problem file."""
-TOP = ("title", *OF_A_RUN, "axes", "zip", "exclude", "solver", "resources", "slurm")
+TABLES = ("axes", "zip", "exclude", "solver", "resources", "slurm")
+TOP = ("title", *OF_A_RUN, "reference", *TABLES)
 SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 BYTES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 BYTES |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}
@@ -61,8 +62,8 @@ class Slurm:
 class Experiment:
     """A sweep as it is written.
 
-    `fixed` are the settings that all runs share, `folder` is that of the file: paths
-    in it are relative to this.
+    `fixed` are the settings that all runs share; with `reference` each is also solved
+    classically. `folder` is that of the file: paths in it are relative to this.
     """
 
     title: str
@@ -72,6 +73,7 @@ class Experiment:
     resources: Resources
     slurm: Slurm
     folder: Path
+    reference: bool
 
 
 def load_experiment(path: str | Path) -> Experiment:
@@ -124,6 +126,7 @@ def _experiment(table: Mapping[str, object], path: Path) -> Experiment:
         resources=_resources(_table(table, "resources")),
         slurm=_slurm(_table(table, "slurm")),
         folder=path.parent,
+        reference=_boolean(table.get("reference", True), "reference"),
     )
 
 
@@ -255,6 +258,12 @@ def _list(table: Mapping[str, object], key: str) -> list:
 def _text(value: object, where: str) -> str:
     if not isinstance(value, str):
         raise ProblemError(f"expected a text, found {value!r}", key=where)
+    return value
+
+
+def _boolean(value: object, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise ProblemError(f"expected true or false, found {value!r}", key=where)
     return value
 
 

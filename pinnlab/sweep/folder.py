@@ -122,4 +122,5 @@ def _spec(run: Run) -> dict[str, object]:
         "seed": run.seed,
         "target": run.target,
         "budget": run.budget,
+        "reference": run.reference,
     }

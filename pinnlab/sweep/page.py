@@ -28,7 +28,7 @@ from pinnlab.sweep.plan import Plan, short_names
 from pinnlab.sweep.table import Row
 
 
-COLUMNS = ("rel_l2", "residual", "train_seconds", "iterations", "parameters")
+COLUMNS = ("rel_l2", "estimate", "residual", "train_seconds", "iterations")
 DPI, SMALL_DPI = 110, 70
 
 

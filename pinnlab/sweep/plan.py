@@ -27,7 +27,7 @@ class Run:
     - `settings`: its place on the axes of the sweep.
     - `problem`: the whole problem file, settings applied.
     - `name`: of the problem.
-    - `budget`: in seconds.
+    - `budget`: in seconds; `reference`: also solve classically.
     """
 
     settings: Settings
@@ -36,11 +36,18 @@ class Run:
     seed: int
     target: float
     budget: float
+    reference: bool
 
     @property
     def id(self) -> str:
         """A name made of the content: equal runs of any sweep have the same."""
-        content = [self.problem, self.seed, self.target, self.budget]
+        content = [
+            self.problem,
+            self.seed,
+            self.target,
+            self.budget,
+            self.reference,
+        ]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 
@@ -149,6 +156,7 @@ def _run(experiment: Experiment, settings: Settings, lookup: Lookup) -> Run:
         seed=int(every.get("seed", 0)),
         target=float(every.get("target", DEFAULT_TARGET)),
         budget=span(every.get("budget", DEFAULT_BUDGET), "budget"),
+        reference=experiment.reference,
     )
 
 

@@ -20,6 +20,7 @@ from pinnlab.sweep.plan import Plan, Run, short_names
 
 NUMBERS = (
     "rel_l2",
+    "estimate",
     "residual",
     "train_seconds",
     "compile_seconds",
@@ -35,8 +36,8 @@ TEXTS = ("state", "verdict", "error", "id")
 class Row:
     """One run as a row. What is not known is NaN or "".
 
-    - `rel_l2`: the worst field's error; `residual`: the worst equation's on fresh
-      points, relative to its terms.
+    - `rel_l2`: the worst field's error, `estimate` where there is no truth;
+      `residual`: the worst equation's on fresh points, relative to its terms.
     - `error`: why there is no result.
     """
 
@@ -46,6 +47,7 @@ class Row:
     verdict: str = ""
     error: str = ""
     rel_l2: float = math.nan
+    estimate: float = math.nan
     residual: float = math.nan
     train_seconds: float = math.nan
     compile_seconds: float = math.nan
@@ -110,6 +112,7 @@ def _row(run: Run, file: h5py.File) -> Row:
         State.DONE.value,
         verdict=report.verdict,
         rel_l2=math.nan if report.rel_l2 is None else report.rel_l2,
+        estimate=max((e.rel_l2 for e in report.estimates), default=math.nan),
         residual=max((e.heldout for e in report.equations), default=math.nan),
         train_seconds=cost.train_seconds,
         compile_seconds=cost.compile_seconds,

@@ -41,6 +41,7 @@ strategy = "separable"
 EXPERIMENT = """
 problem = "logistic.toml"
 budget = "20s"
+reference = false
 
 [axes]
 parameters.r = {values}

@@ -1,0 +1,1 @@
+"""Classical solutions of the same problem file, each with its own error."""
