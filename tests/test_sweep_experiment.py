@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from pinnlab.cli.gallery import find_problem
 from pinnlab.errors import ProblemError
 from pinnlab.sweep.checks import check_plan, estimate
 from pinnlab.sweep.experiment import load_experiment
@@ -87,7 +88,7 @@ def test_a_zipped_group_steps_together(tmp_path: Path):
 seed = [0, 1]
 [[zip]]
 "solver.network.width" = [10, 20]
-"solver.network.depth" = [1, 2]
+solver.network.depth = [1, 2]
 """
     plan = planned(tmp_path, text)
     pairs = [
@@ -106,7 +107,7 @@ seed = [0, 1]
 "parameters.r" = "> 1"
 seed = 1
 [[exclude]]
-"parameters.r" = [3]
+parameters.r = [3]
 """
     plan = planned(tmp_path, text)
     found = [(r.settings["parameters.r"], r.seed) for r in plan.runs]
@@ -168,6 +169,8 @@ AXES = "[axes]\nparameters.r = [1, 2]\n"
         (AXES + "[resources]\nmemory = '2 loads'", ["resources.memory", "2GB"]),
         (AXES + "[slurm]\nqueue = 'a'", ["'queue'", "partition"]),
         (AXES + "[[zip]]\n", ["two or more lists"]),
+        (AXES + "[zip]\nseed = [1]", ["zip", "a list of tables ([[zip]])"]),
+        (AXES + "[[exclude]]\n", ["exclude[0]", "tests of axes"]),
         ("[axes]\nseed = [1, 2", ["not valid TOML"]),
         ("[axes]\nseed = { lin = [0, 99999], n = 100000 }\n"
          "parameters.r = [1, 2]", ["200000 combinations"]),
@@ -198,3 +201,27 @@ def test_the_estimate_counts_what_is_missing(tmp_path: Path):
     (folder / "runs" / f"{plan.runs[0].id}.h5").touch()
     found = estimate(plan, folder, workers=2)
     assert (found.done, found.seconds) == (1, 213.75)
+
+
+READY = sorted((Path(__file__).parents[1] / "experiments").glob("*.toml"))
+
+
+@pytest.mark.parametrize("path", READY, ids=lambda p: p.stem)
+def test_the_ready_experiments_make_problems(path: Path):
+    plan = make_plan(load_experiment(path), find_problem)
+    assert (
+        len(plan.runs)
+        == {
+            "burgers_viscosity": 21,
+            "width_depth": 54,
+            "optimizers": 36,
+            "convection_beta": 54,
+            "cavity_reynolds": 18,
+        }[path.stem]
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", READY, ids=lambda p: p.stem)
+def test_preflight_passes_the_ready_experiments(path: Path, tmp_path: Path):
+    check_plan(make_plan(load_experiment(path), find_problem), tmp_path)

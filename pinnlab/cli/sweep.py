@@ -86,6 +86,7 @@ def run(
     if folder.exists() and not folder.is_dir():
         raise ProblemError(f"{folder}: is not a folder")
     plan = make_plan(load_experiment(experiment), find_problem)
+    typer.echo(f"checking {len(plan.runs)} runs", err=True)
     warnings = check_plan(plan, folder)
     _announce(plan, folder, on, workers, warnings)
     if dry_run:

@@ -53,9 +53,9 @@ def read_axis(key: str, value: object) -> Axis:
     return Axis((key,), tuple((v,) for v in read_values(value, where)))
 
 
-def read_group(table: object, where: str) -> Axis:
+def read_group(table: Mapping[str, object], where: str) -> Axis:
     """An axis of settings that step together, as in `[[zip]]`."""
-    if not isinstance(table, Mapping) or len(table) < 2:
+    if len(table) < 2:
         raise ProblemError("expected a table of two or more lists", key=where)
     columns = [read_values(v, f"{where}.{k}") for k, v in table.items()]
     if len({len(c) for c in columns}) > 1:
@@ -87,9 +87,11 @@ def read_values(value: object, where: str) -> tuple[Value, ...]:
     return tuple(value)
 
 
-def read_exclusion(table: object, keys: tuple[str, ...], where: str) -> Exclusion:
+def read_exclusion(
+    table: Mapping[str, object], keys: tuple[str, ...], where: str
+) -> Exclusion:
     """An exclusion: each test a value, a list of values or a text such as "> 5"."""
-    if not isinstance(table, Mapping) or not table:
+    if not table:
         raise ProblemError("expected a table with tests of axes", key=where)
     tests = []
     for key, test in table.items():

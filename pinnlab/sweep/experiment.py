@@ -121,7 +121,8 @@ def _experiment(table: Mapping[str, object], path: Path) -> Experiment:
         fixed=fixed,
         axes=axes,
         exclusions=tuple(
-            read_exclusion(e, keys, f"exclude[{i}]") for i, e in enumerate(excluded)
+            read_exclusion(dict(_entries(e)), keys, f"exclude[{i}]")
+            for i, e in enumerate(excluded)
         ),
         resources=_resources(_table(table, "resources")),
         slurm=_slurm(_table(table, "slurm")),
@@ -132,7 +133,10 @@ def _experiment(table: Mapping[str, object], path: Path) -> Experiment:
 
 def _axes(table: Mapping[str, object]) -> tuple[Axis, ...]:
     axes = [read_axis(k, v) for k, v in _entries(_table(table, "axes"))]
-    axes += [read_group(g, f"zip[{i}]") for i, g in enumerate(_list(table, "zip"))]
+    axes += [
+        read_group(dict(_entries(g)), f"zip[{i}]")
+        for i, g in enumerate(_list(table, "zip"))
+    ]
     if not axes:
         message = 'missing: what varies, as in "parameters.nu" = [0.1, 0.01]'
         raise ProblemError(message, key="axes")
@@ -250,7 +254,7 @@ def _table(table: Mapping[str, object], key: str) -> Mapping[str, object]:
 
 def _list(table: Mapping[str, object], key: str) -> list:
     value = table.get(key, [])
-    if not isinstance(value, list):
+    if not isinstance(value, list) or not all(isinstance(v, Mapping) for v in value):
         raise ProblemError(f"expected a list of tables ([[{key}]])", key=key)
     return value
 
