@@ -65,7 +65,10 @@ def test_a_walltime_too_short_for_a_run_is_refused(tmp_path: Path):
     text = "[slurm]\nwalltime = '3m'"
     plan = saved(tmp_path, "budget = ['10s', '2m']", text)
     with (
-        pytest.raises(ProblemError, match=r"slurm\.walltime: 180 s are too short"),
+        pytest.raises(
+            ProblemError,
+            match=r"slurm\.walltime: 180 s are too short for a run of about 135 s",
+        ),
         slurm_cluster(plan, tmp_path / "out"),
     ):
         pass

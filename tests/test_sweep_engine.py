@@ -51,7 +51,7 @@ KILLED = "import os, sys; print('once', flush=True); os.kill(os.getpid(), 9)"
 class Silent:
     """Nobody watches."""
 
-    def update(self, left: int, done: int, failed: int) -> None:
+    def update(self, left: int, done: int, failed: int, best: float) -> None:
         """Nothing."""
 
 
@@ -65,7 +65,7 @@ def standing_in(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
 
 
 def saved(folder: Path, axes: str, more: str = "") -> Plan:
-    plan = planned(folder, f"[axes]\n{axes}\n{more}")
+    plan = planned(folder, f"reference = false\n[axes]\n{axes}\n{more}")
     save_plan(folder / "out", plan)
     return plan
 
@@ -122,7 +122,7 @@ def test_two_drivers_of_one_folder_do_each_run_once(
     assert endings == [Ending(6, 0, False)] * 2
     logs = [files(folder, r.id).log.read_text() for r in plan.runs]
     assert logs == ["ran\n"] * 6
-    assert not list(folder.glob("runs/*.lease*"))
+    assert not list((folder / "leases").iterdir())
     assert not list((folder / "drivers").iterdir())
 
 
@@ -185,12 +185,7 @@ def test_a_run_has_the_threads_and_the_devices_that_it_was_given(
 
 def test_a_killed_driver_leaves_no_process_and_its_runs_are_free(tmp_path: Path):
     plan, folder = saved(tmp_path, "seed = [0]"), tmp_path / "out"
-    code = "from pinnlab.cli.main import main; main()"
-    driver = subprocess.Popen(
-        [sys.executable, "-c", code, "sweep", "resume", str(folder)],
-        cwd=ROOT,
-        stderr=subprocess.PIPE,
-    )
+    driver = resumed(folder)
     run = plan.runs[0].id
     assert eventually(lambda: state(folder, run) is State.RUNNING)
     assert eventually(lambda: bool(children(driver.pid)))
@@ -200,6 +195,25 @@ def test_a_killed_driver_leaves_no_process_and_its_runs_are_free(tmp_path: Path)
     assert state(folder, run) is State.MISSING
     assert eventually(lambda: not running(child))
     assert not files(folder, run).result.exists()
+
+
+def test_an_interrupted_driver_stops_its_runs_and_says_how_to_go_on(tmp_path: Path):
+    plan, folder = saved(tmp_path, "seed = [0, 1]"), tmp_path / "out"
+    driver = resumed(folder)
+    run = plan.runs[0].id
+    assert eventually(lambda: state(folder, run) is State.RUNNING)
+    driver.send_signal(signal.SIGINT)
+    said = driver.communicate(timeout=60)[1]
+    assert driver.returncode == 130, said
+    assert "go on with: pinnlab sweep resume" in said
+    assert {state(folder, r.id) for r in plan.runs} == {State.MISSING}
+    assert not list((folder / "leases").iterdir())
+
+
+def resumed(folder: Path) -> subprocess.Popen:
+    code = "from pinnlab.cli.main import main; main()"
+    command = [sys.executable, "-c", code, "sweep", "resume", str(folder)]
+    return subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
 
 
 def children(pid: int) -> list[int]:

@@ -210,7 +210,7 @@ def test_a_dry_run_says_the_size_and_leaves_nothing(
     command = ["sweep", "growth.toml", "--dry-run", "--workers", "2", "-o", "new"]
     found = RUNNER.invoke(app, command)
     assert found.exit_code == 0
-    assert "10 runs, 0 done; 2 at one time, at most about 8:45" in found.stderr
+    assert "10 runs, 0 done; 2 at one time, at most about 6:15" in found.stderr
     assert not Path("new").exists()
 
 

@@ -50,7 +50,7 @@ class SweepProgress:
         if self._bar is not None:
             self._bar.stop()
 
-    def update(self, left: int, done: int, failed: int) -> None:
+    def update(self, left: int, done: int, failed: int, best: float) -> None:
         """Show the newest numbers of runs."""
         now = time.monotonic()
         if self._first is None:
@@ -58,6 +58,8 @@ class SweepProgress:
         ended = done + failed - self._first
         rest = f", {clock((now - self._began) / ended * left)} left" if ended else ""
         status = f"{done} done, {failed} failed, {left} to go"
+        if best < math.inf:
+            rest = f", best {best:.1e}{rest}"
         if self._bar is not None:
             text = status + rest
             self._bar.update(

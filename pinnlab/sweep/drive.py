@@ -1,6 +1,7 @@
 """The driver of a sweep: hands out runs until none is missing."""
 
 import contextlib
+import math
 import os
 import secrets
 import socket
@@ -17,6 +18,7 @@ from pinnlab.sweep.folder import State, drivers, record_error, state
 from pinnlab.sweep.plan import Plan, Run
 from pinnlab.sweep.pools import Pool
 from pinnlab.sweep.supervise import LOOK, POLL, Job, Outcome
+from pinnlab.sweep.table import Row, read_row
 
 
 PATIENCE = 3.0
@@ -26,8 +28,11 @@ PATIENCE = 3.0
 class Watcher(Protocol):
     """Something that shows how a sweep goes on."""
 
-    def update(self, left: int, done: int, failed: int) -> None:
-        """Called about every second, with numbers of runs."""
+    def update(self, left: int, done: int, failed: int, best: float) -> None:
+        """Called about every second, with numbers of runs.
+
+        - `best`: the smallest error of the runs of this driver, infinity before one.
+        """
         ...
 
 
@@ -91,11 +96,13 @@ class _Round:
         total = len(self.plan.runs)
         running = {self._submit(run): run for run in missing}
         later: list[tuple[float, Run]] = []
-        failed = 0
+        failed, best = 0, math.inf
         try:
             while (running or later) and self.beacon.exists():
                 for run, outcome in self._finished(running):
                     failed += outcome is Outcome.FAILED
+                    if outcome is Outcome.DONE:
+                        best = min(best, _error(read_row(self.folder, run)))
                     if outcome in (Outcome.BUSY, Outcome.STOPPED):
                         later.append((time.monotonic() + PATIENCE, run))
                 due = [run for when, run in later if when <= time.monotonic()]
@@ -107,7 +114,7 @@ class _Round:
                     else:
                         running[self._submit(run)] = run
                 left = len(running) + len(later)
-                self.watcher.update(left, total - left - failed, failed)
+                self.watcher.update(left, total - left - failed, failed, best)
         finally:
             for future in running:
                 future.cancel()
@@ -141,3 +148,8 @@ class _Round:
             with contextlib.suppress(OSError):
                 record_error(self.folder, run.id, type(error).__name__, str(error))
             return Outcome.FAILED
+
+
+def _error(row: Row) -> float:
+    """The error of a run, or its estimate; infinity where neither is known."""
+    return min((e for e in (row.rel_l2, row.estimate) if e >= 0), default=math.inf)

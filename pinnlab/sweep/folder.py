@@ -27,11 +27,12 @@ class State(Enum):
 
 @dataclass(frozen=True)
 class Files:
-    """The files of one run, all beside each other.
+    """The files of one run.
 
     - `spec`: what to run; `result`: the HDF5 file; `error`: why the last attempt left
       none; `log`: what it printed.
-    - `lease`: begins the names of the files that say who works on it.
+    - `lease`: begins the names of the files that say who works on it; they are in a
+      folder that has no others, so that it is quick to list.
     """
 
     spec: Path
@@ -43,9 +44,9 @@ class Files:
 
 def files(folder: Path, run: str) -> Files:
     """The files of the run of this id."""
-    stem = folder / "runs" / run
-    ends = (".json", ".h5", ".error.json", ".log", ".lease")
-    return Files(*(stem.with_name(stem.name + end) for end in ends))
+    ends = (".json", ".h5", ".error.json", ".log")
+    own = (folder / "runs" / f"{run}{end}" for end in ends)
+    return Files(*own, lease=folder / "leases" / run)
 
 
 def drivers(folder: Path) -> Path:
@@ -65,8 +66,8 @@ def state(folder: Path, run: str) -> State:
 
 def save_plan(folder: Path, plan: Plan) -> None:
     """Leave the plan in the folder, which is made, and each run's specification."""
-    (folder / "runs").mkdir(parents=True, exist_ok=True)
-    drivers(folder).mkdir(exist_ok=True)
+    for path in (folder / "runs", folder / "leases", drivers(folder)):
+        path.mkdir(parents=True, exist_ok=True)
     for run in plan.runs:
         spec = files(folder, run.id).spec
         if not spec.exists():

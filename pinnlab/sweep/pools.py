@@ -85,12 +85,19 @@ def local_pool(resources: Resources, size: int) -> Iterator[Pool]:
 def local_size(resources: Resources) -> int:
     """The number of runs that fit the cores, memory and GPUs of this computer."""
     fitting = [
-        len(os.sched_getaffinity(0)) // resources.cpus,
+        _cores() // resources.cpus,
         memory_available() // resources.memory,
     ]
     if resources.gpus:
         fitting.append(len(_device_groups(resources.gpus)))
     return max(1, min(fitting))
+
+
+def _cores() -> int:
+    """The cores that this process may use, where the system tells."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def memory_available() -> int:

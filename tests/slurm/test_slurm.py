@@ -90,7 +90,7 @@ class Sweep:
 
     def leases(self) -> int:
         """How many runs somebody works on."""
-        return len(list(self.output.glob("runs/*.lease.*")))
+        return len(list(self.output.glob("leases/[0-9a-f]*")))
 
     def eventually(self, holds: Callable[[], bool], driver: subprocess.Popen) -> None:
         """Waits; an early end of the driver is a failure with its words."""
