@@ -113,7 +113,8 @@ seed = 1
     assert [str(v) for v in table.optimizer.values] == ["adam", "lbfgs"]
     found = read_dataset(folder / "sweep.h5")
     assert found.coordinates["width"][0] == "width_optimizer"
-    assert sweep_figure(found).axes
+    ticks = sweep_figure(found).axes[0].get_xticklabels()
+    assert [t.get_text() for t in ticks] == ["10, adam", "20, lbfgs"]
 
 
 def test_statistics_leave_out_what_is_not_known():

@@ -43,8 +43,9 @@ def report_page(folder: Path, plan: Plan, rows: Sequence[Row], pictures: int) ->
     worst = sorted(rows, key=lambda r: -r.rel_l2 if r.rel_l2 == r.rel_l2 else math.inf)
     drawn = {r.id for r in worst[:pictures]}
     names = short_names(plan.axes)
+    known = [c for c in COLUMNS if any(math.isfinite(getattr(r, c)) for r in rows)]
     table = {
-        "columns": [*names.values(), "verdict", *COLUMNS],
+        "columns": [*names.values(), "verdict", *known],
         "runs": [_run(folder, row, names, row.id in drawn) for row in rows],
     }
     # In a script element only "<" could end it.

@@ -85,14 +85,14 @@ def lines(
     places = _places(dataset, dim)
     for color, i in zip(COLORS, shown, strict=False):
         low, middle, high, _ = _along(dataset, name, dim, split, int(i))
-        label = f"{_name(split)} = {_labels(dataset, split)[i]}" if split else None
+        label = _labels(dataset, split)[i] if split else None
         ax.fill_between(places, low, high, color=color, alpha=0.2, lw=0)
         ax.plot(places, middle, "o-", ms=4, color=color, label=label)
     _across(ax, dataset, dim)
     ax.set_ylabel(LABELS[name])
     _log_up(ax, dataset.variables[name])
     if split:
-        ax.legend(loc="best")
+        ax.legend(loc="best", title=_name(split))
     return ax
 
 
@@ -189,7 +189,9 @@ def _name(dim: str | None) -> str:
 
 def _labels(dataset: Dataset, dim: str | None) -> list[str]:
     """The values of an axis as texts; those of a zipped group together."""
-    columns = [v for over, v in dataset.coordinates.values() if over == dim]
+    found = {n: v for n, (over, v) in dataset.coordinates.items() if over == dim}
+    # A zipped group is numbered under its own name.
+    columns = [v for n, v in found.items() if n != dim or len(found) == 1]
     return [", ".join(map(_text, row)) for row in zip(*columns, strict=True)]
 
 
