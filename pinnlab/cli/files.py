@@ -51,14 +51,23 @@ def plot(
     ] = None,
     dpi: Annotated[int, typer.Option(min=20, max=1200)] = 160,
 ) -> None:
-    """Draw the solution, its error, its residual and the training."""
+    """Draw the solution, its error, its residual and the training.
+
+    The sweep.h5 of a sweep gives errors over its axes, and against the time.
+    """
     from pinnlab.atomic import check_writable
     from pinnlab.hdf5 import read_result
     from pinnlab.plotting import figure, save_figure
+    from pinnlab.sweep.dataset import is_dataset, read_dataset
+    from pinnlab.sweep.pictures import sweep_figure
 
     path = output or Path(run.with_suffix(".png").name)
     check_writable(path)
-    save_figure(figure(read_result(run)), path, dpi=dpi)
+    if is_dataset(run):
+        picture = sweep_figure(read_dataset(run))
+    else:
+        picture = figure(read_result(run))
+    save_figure(picture, path, dpi=dpi)
     typer.echo(str(path), err=True)
 
 

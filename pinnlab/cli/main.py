@@ -10,6 +10,7 @@ from pinnlab.cli.doctor import doctor
 from pinnlab.cli.files import plot, predict, show
 from pinnlab.cli.gallery import problems
 from pinnlab.cli.reference import reference
+from pinnlab.cli.sweep import report, sweep
 from pinnlab.cli.training import check, solve
 
 
@@ -51,8 +52,10 @@ for command in (
     compare,
     problems,
     doctor,
+    report,
 ):
     app.command()(command)
+app.add_typer(sweep, name="sweep")
 
 
 def main() -> None:
