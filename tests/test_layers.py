@@ -23,11 +23,11 @@ LAYERS = [
     {"train", "assembly"},
     {"linear", "newton", "strategy", "reference"},
     {"verify", "atomic", "report_tables", "report_diagnosis", "report"},
-    {"hdf5"},
+    {"hdf5", "function"},
     {"solution"},
     {"sources", "compare", "diagnosis"},
     {"routes"},
-    {"solver", "plotting"},
+    {"solver", "plotting", "export"},
     {"cli"},
 ]
 LEVEL = {name: i for i, layer in enumerate(LAYERS) for name in layer}

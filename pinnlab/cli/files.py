@@ -78,8 +78,9 @@ def predict(
 ) -> None:
     """Evaluate a solution at points, with a column per field and output."""
     from pinnlab.atomic import check_writable, replacing
-    from pinnlab.cli.points import csv_text, read_points
+    from pinnlab.cli.points import read_points
     from pinnlab.data.arrays import real_columns
+    from pinnlab.export.table import csv_text
     from pinnlab.solution import Solution
 
     if output is not None:

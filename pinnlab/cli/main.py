@@ -7,6 +7,7 @@ import typer
 import pinnlab
 from pinnlab.cli.compare import compare
 from pinnlab.cli.doctor import doctor
+from pinnlab.cli.export import export
 from pinnlab.cli.files import plot, predict, show
 from pinnlab.cli.gallery import problems
 from pinnlab.cli.training import check, solve
@@ -40,7 +41,7 @@ def options(
     """What stands before a subcommand."""
 
 
-for command in (solve, check, show, plot, predict, compare, problems, doctor):
+for command in (solve, check, show, plot, predict, compare, export, problems, doctor):
     app.command()(command)
 
 
