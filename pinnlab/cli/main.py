@@ -10,6 +10,7 @@ from pinnlab.cli.doctor import doctor
 from pinnlab.cli.export import export
 from pinnlab.cli.files import plot, predict, show
 from pinnlab.cli.gallery import problems
+from pinnlab.cli.new import new
 from pinnlab.cli.training import check, solve
 
 
@@ -41,7 +42,18 @@ def options(
     """What stands before a subcommand."""
 
 
-for command in (solve, check, show, plot, predict, compare, export, problems, doctor):
+for command in (
+    new,
+    solve,
+    check,
+    show,
+    plot,
+    predict,
+    compare,
+    export,
+    problems,
+    doctor,
+):
     app.command()(command)
 
 
