@@ -181,7 +181,7 @@ def _reaction(names: Names) -> Model:
         {
             "initial": (
                 "t = 0",
-                (f"{{u}} = 0.4 + 0.3*{names.product('cos(pi*{x})')}",),
+                (f"{{u}} = 0.4 + 0.3*{shape}",),
             ),
             "walls": ("boundary", ("dn({u}) = 0",)),
         },
