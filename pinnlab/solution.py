@@ -4,6 +4,7 @@ import dataclasses
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TypeVar
 
@@ -140,6 +141,10 @@ class Solution:
         """Fields and outputs at one point as real numbers by name, for JAX code."""
         wanted = dict(zip(self._names, self._wanted, strict=True))
         return point_function(self.system, self.model, wanted)
+
+    def _repr_html_(self) -> str:
+        # Views belong to a layer above; they are looked up when a notebook asks.
+        return import_module("pinnlab.notebook").solution_html(self)
 
     def save(self, path: str | Path, *, force: bool = False) -> Path:
         """Write the result file; an existing file is moved aside unless `force`."""

@@ -28,6 +28,7 @@ LAYERS = [
     {"sources", "compare", "diagnosis"},
     {"routes"},
     {"solver", "plotting", "export"},
+    {"notebook"},
     {"cli"},
 ]
 LEVEL = {name: i for i, layer in enumerate(LAYERS) for name in layer}
