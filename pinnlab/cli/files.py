@@ -47,18 +47,24 @@ def plot(
     run: ResultFile,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="The picture (.png, .pdf, .svg)."),
+        typer.Option("-o", "--output", help="The picture (.png, .pdf, .svg, .gif)."),
     ] = None,
     dpi: Annotated[int, typer.Option(min=20, max=1200)] = 160,
 ) -> None:
-    """Draw the solution, its error, its residual and the training."""
+    """Draw the solution, its error, its residual and the training.
+
+    A name that ends in .gif gets a moving picture of the first field over time.
+    """
     from pinnlab.atomic import check_writable
     from pinnlab.hdf5 import read_result
-    from pinnlab.plotting import figure, save_figure
+    from pinnlab.plotting import figure, save_animation, save_figure
 
     path = output or Path(run.with_suffix(".png").name)
     check_writable(path)
-    save_figure(figure(read_result(run)), path, dpi=dpi)
+    if path.suffix.lower() == ".gif":
+        save_animation(read_result(run), path, dpi=dpi // 2)
+    else:
+        save_figure(figure(read_result(run)), path, dpi=dpi)
     typer.echo(str(path), err=True)
 
 
