@@ -29,6 +29,8 @@ def problem(equation: str) -> Problem:
 
 def linear(node: ElementTree.Element) -> str:
     """MathML as one line of text; what is above, below or raised is in brackets."""
+    if node.tag == "mspace":
+        return " "
     inner = [linear(child) for child in node]
     forms = {"mfrac": "[{}]/[{}]", "msup": "{}^[{}]", "msub": "{}_[{}]",
              "msubsup": "{}_[{}]^[{}]", "msqrt": "sqrt[{}]"}  # fmt: skip
@@ -42,7 +44,7 @@ def linear(node: ElementTree.Element) -> str:
 def shown(equation: str) -> str:
     e = problem(equation).equations[0]
     text = linear(ElementTree.fromstring(mathml(e.left)))
-    return text.replace("\N{THIN SPACE}", " ").replace("\N{MINUS SIGN}", "-")
+    return text.replace("\N{INVISIBLE TIMES}", " ").replace("\N{MINUS SIGN}", "-")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """The notebooks of the documentation run from top to bottom; their cells assert."""
 
-import os
 from pathlib import Path
 
 import nbformat
@@ -21,14 +20,14 @@ def test_outputs_are_kept_small_and_free_of_errors(path: Path):
     cells = [c for c in notebook.cells if c.cell_type == "code"]
     assert all(c.execution_count for c in cells)
     kinds = {o.output_type for c in cells for o in c.outputs}
-    assert "display_data" in kinds | {"display_data"} and "error" not in kinds
+    assert kinds and "error" not in kinds
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PYTHONPATH", str(FOLDER.parent.parent))
-    monkeypatch.setitem(os.environ, "MPLBACKEND", "module://matplotlib_inline.backend_inline")
+    monkeypatch.delenv("MPLBACKEND", raising=False)  # The kernel's own shows inline.
     notebook = nbformat.read(path, as_version=4)
     resources = {"metadata": {"path": str(tmp_path)}}
     NotebookClient(notebook, timeout=600, resources=resources).execute()

@@ -26,7 +26,9 @@ from pinnlab.equation.format import (
 )
 
 
-THIN, MINUS = "\N{THIN SPACE}", "\N{MINUS SIGN}"
+MINUS = "\N{MINUS SIGN}"
+PRODUCT = '<mo lspace="0" rspace="0.17em">\N{INVISIBLE TIMES}</mo>'
+SPACE = '<mspace width="0.17em"/>'
 
 
 def mathml(*sides: Expression) -> str:
@@ -71,7 +73,7 @@ def _shown(node: Expression) -> tuple[str, int]:
         case Integral(body, variable, lower, upper):
             limits = f"{_row(_part(lower, 0))}{_row(_part(upper, 0))}"
             sign = f"<msubsup>{_token('mo', INTEGRAL)}{limits}</msubsup>"
-            end = _token("mo", THIN) + _token("mi", "d") + _name(variable)
+            end = SPACE + _token("mi", "d") + _name(variable)
             return f"{sign}{_part(body, 6)}{end}", 5
         case Apply(function, arguments) if function in FUNCTIONS:
             return _called(function, arguments)
@@ -104,9 +106,9 @@ def _operator(function: str, arguments: tuple[Expression, ...]) -> tuple[str, in
     if function == "^":
         return f"<msup>{_row(_part(left, ATOM))}{_row(_part(right, 0))}</msup>", 8
     if function == "*":
-        sign = "\N{DOT OPERATOR}" if isinstance(right, Number) else THIN
-        least = PRECEDENCE["^"]
-        return _part(left, strength) + _token("mo", sign) + _part(right, least), 6
+        dot = _token("mo", "\N{DOT OPERATOR}")
+        sign = dot if isinstance(right, Number) else PRODUCT
+        return _part(left, strength) + sign + _part(right, PRECEDENCE["^"]), strength
     sign = MINUS if function == "-" else SYMBOLS.get(function, function)
     least = strength + 1
     if isinstance(right, Apply) and right.function == "neg":
