@@ -1,6 +1,7 @@
 """What a run leaves behind: plain NumPy arrays and a report, no JAX."""
 
 from dataclasses import dataclass, field
+from importlib import import_module
 
 import numpy as np
 
@@ -150,6 +151,10 @@ class Report:
     diagnosis: Diagnosis | None = None
     reference: ReferenceCheck | None = None
     estimates: tuple[FieldEstimate, ...] = ()
+
+    def _repr_html_(self) -> str:
+        # Views belong to a layer above; they are looked up when a notebook asks.
+        return import_module("pinnlab.notebook").report_html(self)
 
     @property
     def rel_l2(self) -> float | None:

@@ -2,18 +2,24 @@
 
 import dataclasses
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from typing import TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import keystr, tree_flatten_with_path
+from jaxtyping import Array, ArrayLike, PyTree
 
 from pinnlab.assembly import network_of
+from pinnlab.equation.expression import Expression
 from pinnlab.errors import ProblemError
 from pinnlab.evaluation import Evaluator, field_expressions
+from pinnlab.function import PointFunction, point_function
 from pinnlab.grids import GRID
 from pinnlab.hdf5 import read_result, write_result
 from pinnlab.problem.file import loads_problem
@@ -106,6 +112,39 @@ class Solution:
         }
         return next(iter(shaped.values())) if len(shaped) == 1 else shaped
 
+    @property
+    def function(self) -> Callable[[ArrayLike], PyTree[Array]]:
+        """The field at one point, for other JAX code: `grad`, `vmap` and `jit` work.
+
+        A dict of the fields by name where there are several; a complex field is one
+        complex number. Nothing is checked: outside the domain the values mean nothing.
+
+        !!! example
+            ```python
+            u = solution.function
+            jax.vmap(jax.grad(u))(points)  # [n, dim]
+            ```
+        """
+        expressions = field_expressions(self.system)
+        wanted = dict(zip(self.system.fields, expressions, strict=True))
+        every = point_function(self.system, self.model, wanted)
+
+        def fields(point: ArrayLike) -> PyTree[Array]:
+            found = joined(self.problem, every(point))
+            return next(iter(found.values())) if len(found) == 1 else found
+
+        return fields
+
+    @property
+    def all_values(self) -> PointFunction:
+        """Fields and outputs at one point as real numbers by name, for JAX code."""
+        wanted = dict(zip(self._names, self._wanted, strict=True))
+        return point_function(self.system, self.model, wanted)
+
+    def _repr_html_(self) -> str:
+        # Views belong to a layer above; they are looked up when a notebook asks.
+        return import_module("pinnlab.notebook").solution_html(self)
+
     def save(self, path: str | Path, *, force: bool = False) -> Path:
         """Write the result file; an existing file is moved aside unless `force`."""
         return write_result(Path(path), self.complete_result(), force=force)
@@ -153,14 +192,14 @@ class Solution:
         return (*self.system.fields, *outputs(self.problem))
 
     @property
+    def _wanted(self) -> tuple[Expression, ...]:
+        return (*field_expressions(self.system), *outputs(self.problem).values())
+
+    @property
     def _evaluator(self) -> Evaluator:
         found = self.__dict__.get("_cached_evaluator")
         if found is None:
-            wanted = (
-                *field_expressions(self.system),
-                *outputs(self.problem).values(),
-            )
-            found = Evaluator(self.system, wanted)
+            found = Evaluator(self.system, self._wanted)
             self.__dict__["_cached_evaluator"] = found
         return found
 
@@ -194,7 +233,10 @@ def model_arrays(model: Model) -> dict[str, np.ndarray]:
     return {path_name(p): np.asarray(v) for p, v in leaves if eqx.is_array(v)}
 
 
-def joined(problem: Problem, real: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+_Values = TypeVar("_Values", np.ndarray, Array)
+
+
+def joined(problem: Problem, real: dict[str, _Values]) -> dict[str, _Values]:
     """Real and imaginary parts put together again for complex fields."""
     found = dict(real)
     for field in problem.fields:

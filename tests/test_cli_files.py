@@ -16,10 +16,11 @@ from pinnlab.cli import training
 from pinnlab.cli.gallery import find_problem, gallery
 from pinnlab.cli.main import app
 from pinnlab.cli.options import changed, seconds, setting
-from pinnlab.cli.points import csv_text, read_points
+from pinnlab.cli.points import read_points
 from pinnlab.cli.progress import TrainingProgress, clock
 from pinnlab.data.arrays import real_columns
 from pinnlab.errors import ProblemError
+from pinnlab.export.table import csv_text
 from pinnlab.hdf5 import write_result
 from pinnlab.result import Result
 

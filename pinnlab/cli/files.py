@@ -47,18 +47,29 @@ def plot(
     run: ResultFile,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="The picture (.png, .pdf, .svg)."),
+        typer.Option("-o", "--output", help="The picture (.png, .pdf, .svg, .gif)."),
     ] = None,
     dpi: Annotated[int, typer.Option(min=20, max=1200)] = 160,
 ) -> None:
-    """Draw the solution, its error, its residual and the training."""
+    """Draw the solution, its error, its residual and the training.
+
+    The sweep.h5 of a sweep gives errors over its axes, and against the time. A name
+    that ends in .gif gets a moving picture of the first field over time.
+    """
     from pinnlab.atomic import check_writable
     from pinnlab.hdf5 import read_result
-    from pinnlab.plotting import figure, save_figure
+    from pinnlab.plotting import figure, save_animation, save_figure
+    from pinnlab.sweep.dataset import is_dataset, read_dataset
+    from pinnlab.sweep.pictures import sweep_figure
 
     path = output or Path(run.with_suffix(".png").name)
     check_writable(path)
-    save_figure(figure(read_result(run)), path, dpi=dpi)
+    if is_dataset(run):
+        save_figure(sweep_figure(read_dataset(run)), path, dpi=dpi)
+    elif path.suffix.lower() == ".gif":
+        save_animation(read_result(run), path, dpi=dpi // 2)
+    else:
+        save_figure(figure(read_result(run)), path, dpi=dpi)
     typer.echo(str(path), err=True)
 
 
@@ -78,8 +89,9 @@ def predict(
 ) -> None:
     """Evaluate a solution at points, with a column per field and output."""
     from pinnlab.atomic import check_writable, replacing
-    from pinnlab.cli.points import csv_text, read_points
+    from pinnlab.cli.points import read_points
     from pinnlab.data.arrays import real_columns
+    from pinnlab.export.table import csv_text
     from pinnlab.solution import Solution
 
     if output is not None:

@@ -7,9 +7,12 @@ import typer
 import pinnlab
 from pinnlab.cli.compare import compare
 from pinnlab.cli.doctor import doctor
+from pinnlab.cli.export import export
 from pinnlab.cli.files import plot, predict, show
 from pinnlab.cli.gallery import problems
+from pinnlab.cli.new import new
 from pinnlab.cli.reference import reference
+from pinnlab.cli.sweep import report, sweep
 from pinnlab.cli.training import check, solve
 
 
@@ -42,6 +45,7 @@ def options(
 
 
 for command in (
+    new,
     solve,
     check,
     reference,
@@ -49,10 +53,13 @@ for command in (
     plot,
     predict,
     compare,
+    export,
     problems,
     doctor,
+    report,
 ):
     app.command()(command)
+app.add_typer(sweep, name="sweep")
 
 
 def main() -> None:

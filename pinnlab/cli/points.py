@@ -1,7 +1,6 @@
-"""Tables of points: read, checked against the domain, and written."""
+"""Tables of points: read and checked against the domain."""
 
 import csv
-import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -36,16 +35,6 @@ def read_points(path: Path, ranges: Mapping[str, tuple[float, float]]) -> np.nda
     if not points:
         raise ProblemError(f"{path}: has no points")
     return np.array(points, float)
-
-
-def csv_text(columns: Mapping[str, np.ndarray]) -> str:
-    """A CSV table whose numbers read back to the same bits (at most 17 digits)."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    arrays = [np.asarray(c, float).tolist() for c in columns.values()]
-    writer.writerows([repr(v) for v in row] for row in zip(*arrays, strict=True))
-    return text.getvalue()
 
 
 def _columns(

@@ -47,6 +47,16 @@ def figure(result: Result) -> Figure:
         return _compose(result, rows)
 
 
+def glance(result: Result) -> Figure:
+    """One small panel: the first field, or output, that varies."""
+    with matplotlib.rc_context(RC):
+        kinds = {1: _curve_rows, 2: _map_rows, 3: _plane_rows}
+        first = kinds.get(len(result.axes), _cloud_rows)(result)[0][0]
+        picture = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
+        first(picture.add_subplot())
+        return picture
+
+
 def save_figure(picture: Figure, path: str | Path, *, dpi: int = 160) -> Path:
     """Write a figure; the format is that of the name's end (png, pdf, svg, ...)."""
     path = Path(path)

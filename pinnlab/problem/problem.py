@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Protocol
 
 from pinnlab.equation.expression import Expression
@@ -103,6 +104,10 @@ class Problem:
     title: str = ""
     name: str = field(default="problem", compare=False)
     source: str = field(default="", compare=False)
+
+    def _repr_html_(self) -> str:
+        # Views belong to a layer above; they are looked up when a notebook asks.
+        return import_module("pinnlab.notebook").problem_html(self)
 
     def axis(self, name: str) -> Axis:
         """The coordinate of this name."""

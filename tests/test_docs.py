@@ -1,0 +1,164 @@
+"""The documentation is true: its problems load, its tables hold, its commands run."""
+
+import dataclasses
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pinnlab import loads_problem
+from pinnlab.equation.expression import FUNCTIONS
+from pinnlab.equation.scope import OPERATORS
+from pinnlab.settings import NetworkSettings, Settings
+from pinnlab.system.exact import static_values
+from pinnlab.system.terms import outputs
+from pinnlab.verify.preflight import check
+
+
+DOCS = Path(__file__).parent.parent / "docs"
+FENCE = re.compile(r"^``` \{ \.(\w+) ([^}]*)\}\n(.*?)^```$", re.M | re.S)
+COMMAND = "from pinnlab.cli.main import main; main()"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of code in a page, `flags` as in `.run .slow`."""
+
+    page: str
+    language: str
+    flags: str
+    text: str
+
+    @property
+    def file(self) -> str | None:
+        """The name under which the page tells to save it."""
+        found = re.search(r'file="([^"]+)"', self.flags)
+        return found[1] if found else None
+
+
+def blocks(*, language: str = "", flag: str = "") -> list[Block]:
+    """The marked blocks of all pages, in order."""
+    every = [
+        Block(page.stem, *match)
+        for page in sorted(DOCS.glob("*.md"))
+        for match in FENCE.findall(page.read_text(encoding="utf-8"))
+    ]
+    return [b for b in every if language in b.language and flag in b.flags]
+
+
+PROBLEMS = blocks(language="toml", flag=".problem")
+
+
+@pytest.mark.parametrize(
+    "block", PROBLEMS, ids=[f"{b.page}-{i}" for i, b in enumerate(PROBLEMS)]
+)
+def test_every_problem_passes_check(block: Block):
+    assert not check(loads_problem(block.text, block.page)).errors
+
+
+def test_every_key_of_the_solver_table_is_shown():
+    page = (DOCS / "problem-file.md").read_text(encoding="utf-8")
+    for kind in (Settings, NetworkSettings):
+        for field in dataclasses.fields(kind):
+            shown = rf"^(\[solver\.)?{field.name}( =|\])"
+            assert re.search(shown, page, re.M), field.name
+
+
+# ------------------------------------------------------------ the table of operators
+
+ROW = re.compile(r"^\| `([^`]+)` \| `([^`]+)` \|", re.M)
+
+
+def identities() -> list[tuple[str, str]]:
+    """Both columns of the table of operators."""
+    page = (DOCS / "problem-file.md").read_text(encoding="utf-8")
+    return ROW.findall(page.split("<!-- identities -->")[1].split("\n\n")[0])
+
+
+def test_every_operator_and_function_is_in_the_table():
+    text = " ".join(a for row in identities() for a in row)
+    elsewhere = {"dn", "jump", "conj"}
+    missing = {
+        n
+        for n in FUNCTIONS.keys() | OPERATORS
+        if n not in elsewhere and not re.search(rf"\b{n}\(", text)
+    }
+    assert not missing
+
+
+def test_both_columns_of_the_table_of_operators_are_equal():
+    rows = identities()
+    lines = [
+        "coordinates = { t = [0, 1], x = [0, 1], y = [0, 1] }",
+        'fields = ["u"]',
+        '[equations]\ne = "dt(u) = lap(u)"\n[outputs]',
+    ]
+    for i, (left, right) in enumerate(rows):
+        lines += [f'left{i} = "{left}"', f'right{i} = "{right}"']
+    problem = loads_problem("\n".join(lines), "table")
+    found = outputs(problem)
+    points = np.random.default_rng(0).uniform(0.1, 0.9, (20, 3))
+    values = static_values(problem, tuple(found.values()), points)
+    named = dict(zip(found, values.T, strict=True))
+    assert len(named) == 2 * len(rows) > 50
+    for i, row in enumerate(rows):
+        np.testing.assert_allclose(
+            named[f"left{i}"], named[f"right{i}"], atol=1e-12, err_msg=str(row)
+        )
+
+
+# -------------------------------------------------------------------- what is run
+
+
+def run(block: Block, folder: Path) -> None:
+    """Run a block of shell or Python in the folder, with `pinnlab` on the path."""
+    command = folder / "bin" / "pinnlab"
+    if not command.exists():
+        command.parent.mkdir()
+        command.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{COMMAND}" "$@"\n')
+        command.chmod(0o755)
+    path = f"{command.parent}:{Path(sys.executable).parent}:/usr/bin:/bin"
+    environment = {"PATH": path, "PYTHONPATH": str(DOCS.parent), "HOME": str(folder)}
+    environment["MPLBACKEND"] = "Agg"
+    program = [sys.executable, "-c", block.text]
+    if block.language == "bash":
+        program = ["bash", "-euc", block.text]
+    done = subprocess.run(
+        program, cwd=folder, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, f"{block.text}\n{done.stdout}\n{done.stderr}"
+
+
+def prepared(page: str, folder: Path) -> list[Block]:
+    """The blocks of a page that run; the files that it says to save are there."""
+    for block in PROBLEMS:
+        if block.page == page and block.file:
+            (folder / block.file).write_text(block.text, encoding="utf-8")
+    return [b for b in blocks(flag=".run") if b.page == page]
+
+
+def pages(*, slow: bool) -> list[str]:
+    found = blocks(flag=".run")
+    return sorted({b.page for b in found if slow or ".slow" not in b.flags})
+
+
+@pytest.mark.parametrize("page", pages(slow=False))
+def test_cheap_commands_work(page: str, tmp_path: Path):
+    for block in prepared(page, tmp_path):
+        if ".slow" not in block.flags:
+            run(block, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", pages(slow=True))
+def test_every_command_works_in_turn(page: str, tmp_path: Path):
+    commands = prepared(page, tmp_path)
+    if page != "tutorial":  # The other pages use the tutorial's result.
+        first = "pinnlab new heat && pinnlab solve heat.toml --no-plot"
+        run(Block(page, "bash", "", first), tmp_path)
+    for block in commands:
+        run(block, tmp_path)
