@@ -6,7 +6,8 @@ stop and how many steps a call makes, which changes no number that is computed.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import jax
@@ -279,23 +280,16 @@ class _Run:
         self.record = snapshot.record
         self.record.compile_seconds += compiling
 
-    def _timed(self) -> "_Timed":
-        return _Timed(self.record)
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        """Adds the seconds inside a `with` block to the training time."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.record.train_seconds += time.perf_counter() - began
 
 
 def _rows(stage: Stage) -> int:
     """Iterations between two rows of the history."""
     return max(1, stage.look // ROWS_A_LOOK)
-
-
-class _Timed:
-    """Adds the seconds inside a `with` block to the training time."""
-
-    def __init__(self, record: Record):
-        self.record = record
-
-    def __enter__(self) -> None:
-        self.began = time.perf_counter()
-
-    def __exit__(self, *_: object) -> None:
-        self.record.train_seconds += time.perf_counter() - self.began
