@@ -50,6 +50,10 @@ class ProblemError(ValueError):
         return "\n".join(lines)
 
 
+class Preempted(BaseException):
+    """A run was asked to stop by the system, and can be continued with --resume."""
+
+
 @contextmanager
 def located(
     *, file: str | None = None, key: str | None = None, text: str | None = None

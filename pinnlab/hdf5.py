@@ -2,6 +2,7 @@
 
 import datetime
 import hashlib
+import io
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -58,11 +59,12 @@ def write_result(path: str | Path, result: Result, *, force: bool = False) -> Pa
     path = Path(path)
     check_writable(path)
     _validate(result)
-    with (
-        replacing(path, force=force) as draft,
-        h5py.File(draft, "w", track_order=True) as file,
-    ):
+    # In memory first: the HDF5 library may crash where a disk is full.
+    content = io.BytesIO()
+    with h5py.File(content, "w", track_order=True) as file:
         _write(file, result)
+    with replacing(path, force=force) as draft:
+        draft.write_bytes(content.getbuffer())
     return path
 
 
@@ -91,6 +93,8 @@ def _opened(path: Path) -> Iterator[h5py.File]:
             yield file
     except ProblemError:
         raise
+    except BlockingIOError as error:
+        raise ProblemError(f"{path}: another process is writing to it") from error
     except PermissionError as error:
         raise ProblemError(f"{path}: cannot be read: {error.strerror}") from error
     except DAMAGE as error:

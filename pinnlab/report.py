@@ -9,10 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from pinnlab.report_diagnosis import diagnosis_parts
-from pinnlab.result import ConditionCheck, Report
+from pinnlab.result import ConditionCheck, ReferenceCheck, Report
 
 
-COLORS = {"pass": "green", "unverified": "yellow", "fail": "red"}
+COLORS = {"pass": "green", "unverified": "yellow", "fail": "red", "reference": "cyan"}
 LOOSE = 1e-2
 OVERFIT = 10.0
 
@@ -22,7 +22,8 @@ def report_json(report: Report) -> dict[str, object]:
 
     **Returns:** the keys `verdict`, `reason`, `suggestion`, `target`, `strategy`,
     `rel_l2`, `fields`, `parameters`, `equations`, `conditions`, `seconds`,
-    `iterations`, `network_parameters`, `peak_memory_mb` and `warnings`; with
+    `iterations`, `network_parameters`, `peak_memory_mb` and `warnings`; with a
+    classical solver beside it also `reference`, without a truth `estimates`, with
     `--debug` also `diagnosis`.
     """
     cost = report.cost
@@ -38,6 +39,7 @@ def report_json(report: Report) -> dict[str, object]:
                 "rel_l2": _finite(f.rel_l2),
                 "maximum": _finite(f.maximum),
                 "against": f.against,
+                "own_error": _finite(f.own),
             }
             for f in report.fields
         },
@@ -62,6 +64,13 @@ def report_json(report: Report) -> dict[str, object]:
         "peak_memory_mb": _finite(cost.peak_memory_mb),
         "warnings": list(report.warnings),
     }
+    if report.estimates:
+        found["estimates"] = {f.field: _finite(f.rel_l2) for f in report.estimates}
+    if report.reference is not None:
+        check = dataclasses.asdict(report.reference)
+        found["reference"] = {
+            k: _finite(v) if isinstance(v, float) else v for k, v in check.items()
+        }
     if report.diagnosis is not None:
         found["diagnosis"] = dataclasses.asdict(report.diagnosis)
     return found
@@ -72,10 +81,14 @@ def render_report(report: Report, console: Console) -> None:
     parts: list[Text | Table] = [_verdict(report)]
     if report.fields:
         parts.append(_fields(report))
+    if report.estimates:
+        parts.append(_estimates(report))
     if report.equations:
         parts.append(_equations(report))
     if report.conditions:
         parts.append(_conditions(report))
+    if report.reference is not None:
+        parts.append(_reference(report.reference))
     for warning in report.warnings:
         parts.append(Text(f"warning: {warning}", style="yellow"))
     if report.diagnosis is not None:
@@ -120,13 +133,32 @@ def _fields(report: Report) -> Table:
     table = _table("field", "relative L2 error", "largest error", "against")
     for f in report.fields:
         good = f.rel_l2 <= report.target
+        against = f.against if not f.own else f"{f.against} (itself {f.own:.0e})"
         table.add_row(
             Text(f.field),
             Text(f"{f.rel_l2:.2e}", style="green" if good else "red"),
             f"{f.maximum:.2e}",
-            Text(f.against),
+            Text(against),
         )
     return table
+
+
+def _estimates(report: Report) -> Table:
+    table = _table("field", "estimated relative L2 error")
+    for f in report.estimates:
+        good = 3 * f.rel_l2 <= report.target
+        number = Text(f"{f.rel_l2:.1e}", style="green" if good else "yellow")
+        table.add_row(Text(f.field), number)
+    return table
+
+
+def _reference(check: ReferenceCheck) -> Text:
+    if not check.method:
+        return Text(f"no classical solution: {check.reason}", style="dim")
+    line = Text(f"classical: {check.method}; own error {check.error:.0e}", style="dim")
+    if math.isfinite(check.seconds_alike):
+        line.append(f"; {check.seconds_alike:.2g} s to the error reached here")
+    return line
 
 
 def _equations(report: Report) -> Table:

@@ -13,6 +13,8 @@ from pinnlab.result import (
     Diagnosis,
     EquationCheck,
     FieldError,
+    FieldEstimate,
+    ReferenceCheck,
     Report,
     ResidualSpectrum,
     RunCheck,
@@ -24,6 +26,7 @@ TABLES = {
     "equations": EquationCheck,
     "conditions": ConditionCheck,
     "fields": FieldError,
+    "estimates": FieldEstimate,
 }
 DIAGNOSIS = {
     "checks": RunCheck,
@@ -37,6 +40,7 @@ _Row = TypeVar(
     EquationCheck,
     ConditionCheck,
     FieldError,
+    FieldEstimate,
     RunCheck,
     TermGradient,
     ResidualSpectrum,
@@ -55,6 +59,10 @@ def write_report(group: h5py.Group, report: Report) -> None:
         inner.attrs["step_memory_mb"] = report.diagnosis.step_memory_mb
         _write_strings(inner, "failures", report.diagnosis.failures)
         _write_tables(inner, report.diagnosis, DIAGNOSIS)
+    if report.reference is not None:
+        inner = group.create_group("reference", track_order=True)
+        for name, value in dataclasses.asdict(report.reference).items():
+            inner.attrs[name] = value
     cost = group.create_group("cost", track_order=True)
     for name, value in dataclasses.asdict(report.cost).items():
         cost.attrs[name] = value
@@ -99,6 +107,22 @@ def read_report(group: h5py.Group) -> Report:
         diagnosis=_read_diagnosis(subgroup(group, "diagnosis"))
         if "diagnosis" in group
         else None,
+        estimates=_rows(subgroup(group, "estimates"), FieldEstimate)
+        if "estimates" in group
+        else (),
+        reference=_read_reference(subgroup(group, "reference"))
+        if "reference" in group
+        else None,
+    )
+
+
+def _read_reference(group: h5py.Group) -> ReferenceCheck:
+    return ReferenceCheck(
+        method=str(group.attrs["method"]),
+        reason=str(group.attrs["reason"]),
+        error=number(group, "error"),
+        seconds=number(group, "seconds"),
+        seconds_alike=number(group, "seconds_alike"),
     )
 
 
@@ -140,12 +164,18 @@ def strings(column: h5py.Dataset) -> tuple[str, ...]:
 
 
 def _rows(table: h5py.Group, kind: type[_Row]) -> tuple[_Row, ...]:
-    names = [f.name for f in dataclasses.fields(kind)]
+    # Columns that came later have defaults, and are missing in older files.
+    present = [
+        f
+        for f in dataclasses.fields(kind)
+        if f.name in table or f.default is dataclasses.MISSING
+    ]
+    names = [f.name for f in present]
     columns: list[Sequence] = [
         strings(dataset(table, f.name))
         if f.type is str
         else np.asarray(dataset(table, f.name)[()]).tolist()
-        for f in dataclasses.fields(kind)
+        for f in present
     ]
     return tuple(
         kind(**dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)

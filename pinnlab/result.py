@@ -40,12 +40,42 @@ class ConditionCheck:
 
 @dataclass(frozen=True)
 class FieldError:
-    """The error of one field against an independent truth on a uniform grid."""
+    """The error of one field against an independent truth on a uniform grid.
+
+    - `against`: "exact", "reference" or "estimate".
+    - `own`: the relative L2 error of the truth itself.
+    """
 
     field: str
     rel_l2: float
     maximum: float
     against: str
+    own: float = 0.0
+
+
+@dataclass(frozen=True)
+class FieldEstimate:
+    """The relative L2 error of one field, estimated from the residuals."""
+
+    field: str
+    rel_l2: float
+
+
+@dataclass(frozen=True)
+class ReferenceCheck:
+    """The classical solver on the same problem.
+
+    - `method`: with its resolution; "" where there is none, and `reason` why.
+    - `error`: of its own, estimated; `seconds`: altogether, compilation included.
+    - `seconds_alike`: of the cheapest classical solve that is as good as the solution
+        (infinite where none was, or where the solution's error is not known).
+    """
+
+    method: str
+    reason: str
+    error: float
+    seconds: float
+    seconds_alike: float
 
 
 @dataclass(frozen=True)
@@ -119,6 +149,8 @@ class Report:
     cost: Cost
     warnings: tuple[str, ...] = ()
     diagnosis: Diagnosis | None = None
+    reference: ReferenceCheck | None = None
+    estimates: tuple[FieldEstimate, ...] = ()
 
     def _repr_html_(self) -> str:
         # Views belong to a layer above; they are looked up when a notebook asks.

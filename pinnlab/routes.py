@@ -2,32 +2,39 @@
 
 import dataclasses
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import tomli_w
 from jaxtyping import Array
 
 from pinnlab.assembly import least_squares, network_of
+from pinnlab.checkpoint import Identity
 from pinnlab.errors import ProblemError
+from pinnlab.keeper import Keeper
 from pinnlab.linear import route as linear
 from pinnlab.newton import route as newton
 from pinnlab.problem.problem import Problem
+from pinnlab.programs import Inspect
+from pinnlab.record import Observation, Record, Stop
 from pinnlab.residual import LeastSquares, Model
 from pinnlab.sampling import sample
 from pinnlab.scaling import field_scales, parameters_of
-from pinnlab.settings import Settings
+from pinnlab.settings import Settings, settings_table
 from pinnlab.strategy import linear_settings, plan, separable_settings, tries
 from pinnlab.system.system import System, build_system
 from pinnlab.system.terms import EVERYWHERE
-from pinnlab.train import Inspect, Limits, Observation, Record, Stop, train
+from pinnlab.train import Hooks, Limits, train
 from pinnlab.verify.known import error_of, heldout_of
 
 
-ROUTE_SHARE = 0.6
-"""Of the budget, what a route may use before training takes over."""
+ROUTE_SHARE, FIRST_SHARE = 0.6, 0.3
+"""Of the time left, what a route may use before training takes over, and before
+another route does."""
 LINEAR_GOAL = 1e-8
 FINER = 100.0
 """By this the separable route lowers its target, each time."""
@@ -43,6 +50,7 @@ class Job:
     seed: int
     observe: Callable[[Observation], None]
     inspect: Inspect | None = None
+    keeper: Keeper | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +80,14 @@ class Tried:
         """With one more outcome, whose own record follows."""
         return Tried([*self.outcomes, outcome], _merged(self.record, outcome.record))
 
+    def interrupted(self) -> "Tried":
+        """The same, and nothing else is tried. Raises where there is no outcome."""
+        if not self.outcomes:
+            raise KeyboardInterrupt
+        *others, last = self.outcomes
+        stopped = dataclasses.replace(last, stop=Stop.INTERRUPTED)
+        return Tried([*others, stopped], self.record)
+
 
 def best_outcome(problem: Problem, settings: Settings, job: Job) -> Outcome:
     """The routes that suit the problem, then training where they do not suffice.
@@ -93,13 +109,18 @@ def best_outcome(problem: Problem, settings: Settings, job: Job) -> Outcome:
                 key = "solver.strategy"
                 raise ProblemError(message, file=problem.name, key=key)
             continue
-        share = 1.0 if settings.strategy == name else ROUTE_SHARE
+        more = name == "linear" and newton.suits(system)
+        share = FIRST_SHARE if more else ROUTE_SHARE
+        share = 1.0 if settings.strategy == name else share
         tried = solve(system, settings, job, share * _left(job, tried), tried)
         if settings.strategy == name or _suffices(tried, job):
             break
     else:
         seconds = max(_left(job, tried), 1.0)
-        tried = tried.extended(_trained(problem, settings, job, seconds))
+        try:
+            tried = tried.extended(_trained(problem, settings, job, seconds))
+        except KeyboardInterrupt:
+            tried = tried.interrupted()
     if not tried.outcomes:
         raise FloatingPointError(f"the {settings.strategy} route found no solution")
     return _chosen(tried)
@@ -182,7 +203,10 @@ def _separable(
     scales = (1.0,) * len(system.fields)
     full = separable_settings(settings)
     while True:
-        found = newton.solve_separable(system, target, seconds, job.observe)
+        try:
+            found = newton.solve_separable(system, target, seconds, job.observe)
+        except KeyboardInterrupt:
+            return tried.interrupted()
         spent = found.record.train_seconds
         if found.network is None:
             return Tried(tried.outcomes, _merged(tried.record, found.record))
@@ -209,16 +233,21 @@ def _trained(problem: Problem, settings: Settings, job: Job, seconds: float) -> 
     scales = field_scales(system, lambda s, k: network_of(system, full, s, k), net_key)
     network = network_of(system, full, scales, net_key)
     objective, theta = least_squares(system, full, network, job.seed)
-    trained = train(
-        objective,
-        theta,
-        chosen.stages,
-        Limits(seconds, job.target / 100, job.target / 2),
-        key=train_key,
-        observe=job.observe,
-        error_of=_error_of_parameters(system, objective),
-        inspect=job.inspect,
-    )
+    text = tomli_w.dumps(settings_table(full))
+    identity = Identity(problem.source, text, job.seed, job.target)
+    error_of, keeper = _error_of_parameters(system, objective), job.keeper
+    with keeper.deferring() if keeper else nullcontext():
+        trained = train(
+            objective,
+            theta,
+            chosen.stages,
+            Limits(seconds, job.target / 100, job.target / 2),
+            key=train_key,
+            hooks=Hooks(
+                job.observe, error_of, job.inspect, keeper.pause if keeper else None
+            ),
+            start=keeper.start(identity) if keeper else None,
+        )
     lost = not np.isfinite(trained.heldout).all()
     if lost and trained.stop is not Stop.INTERRUPTED:
         raise FloatingPointError(next(iter(trained.record.events), "no finite loss"))

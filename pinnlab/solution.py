@@ -28,9 +28,8 @@ from pinnlab.residual import Model
 from pinnlab.result import Report, Result
 from pinnlab.scaling import parameters_of
 from pinnlab.settings import Settings, read_settings
-from pinnlab.system.exact import static_values
 from pinnlab.system.system import System, build_system
-from pinnlab.system.terms import exact_solution, outputs
+from pinnlab.system.terms import outputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,7 +249,7 @@ def joined(problem: Problem, real: dict[str, _Values]) -> dict[str, _Values]:
 def variables_on(
     system: System, model: Model, axes: dict[str, np.ndarray], grid: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Fields, outputs, exact solution and residuals on the grid."""
+    """Fields, outputs and residuals on the grid."""
     shape = tuple(len(v) for v in axes.values()) if len(axes) in GRID else (len(grid),)
     extra = outputs(system.problem)
     wanted = (*field_expressions(system), *extra.values(), *system.equations)
@@ -260,9 +259,4 @@ def variables_on(
         n.replace(".", "_"): v.reshape(shape)
         for n, v in zip(names, found.T, strict=True)
     }
-    exact = exact_solution(system.problem)
-    if exact:
-        truth = static_values(system.problem, tuple(exact.values()), grid)
-        for name, values in zip(exact, truth.T, strict=True):
-            variables[f"{name}_exact"] = values.reshape(shape)
     return variables

@@ -1,8 +1,6 @@
 """From a problem to a verified solution: the main job, in one function."""
 
 import dataclasses
-import datetime
-import platform
 import resource
 import time
 from collections.abc import Callable
@@ -13,21 +11,26 @@ import jax
 import numpy as np
 import tomli_w
 
-import pinnlab
 from pinnlab.errors import ProblemError
 from pinnlab.grids import grid_axes, grid_points
+from pinnlab.keeper import Keeper
 from pinnlab.problem.problem import Problem
+from pinnlab.programs import Inspect
+from pinnlab.provenance import provenance
+from pinnlab.record import Observation, Record, Stop
 from pinnlab.result import Cost, Result
 from pinnlab.routes import Job, Outcome, best_outcome
 from pinnlab.settings import read_settings, settings_table
 from pinnlab.solution import Solution, variables_on
-from pinnlab.train import Inspect, Observation, Record, Stop
+from pinnlab.verify.estimate import Estimate
 from pinnlab.verify.preflight import Preflight, check
-from pinnlab.verify.truth import Evidence, gather, judge, report
+from pinnlab.verify.truth import Evidence, judge, report
+from pinnlab.verify.verified import Verified, verify
 
 
 DEFAULT_TARGET = 1e-3
 DEFAULT_BUDGET = 60.0
+LEAST_VERIFICATION = 20.0
 
 
 class Progress(Protocol):
@@ -54,8 +57,10 @@ def solve(
     budget: float = DEFAULT_BUDGET,
     seed: int = 0,
     progress: Progress | None = None,
+    reference: bool = True,
     checked: Preflight | None = None,
     inspect: Inspect | None = None,
+    keeper: Keeper | None = None,
 ) -> Solution:
     """Solve a problem and verify the solution.
 
@@ -64,8 +69,11 @@ def solve(
     - `target`: the relative L2 error wanted.
     - `budget`: seconds of training; compilation and verification are extra.
     - `seed`: of everything random.
+    - `reference`: also solve classically, within the larger of 20 s and half the
+        budget: the truth where none is declared, and its cost.
     - `checked`: the problem's preflight, where it was done before.
     - `inspect`: looks at the compiled programs of training (`diagnosis.watch`).
+    - `keeper`: keeps checkpoints of training, and may go on from one.
 
     **Returns:** a `Solution` with its report, whatever the verdict.
 
@@ -82,16 +90,21 @@ def solve(
     if checked.errors:
         raise ProblemError("\n".join(checked.errors), file=problem.name)
     settings = read_settings(problem.solver, f"{problem.name}.toml")
-    job = Job(target, budget, seed, _observer(progress, budget), inspect)
+    job = Job(target, budget, seed, _observer(progress, budget), inspect, keeper)
     began = time.perf_counter()
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
         outcome = best_outcome(problem, settings, job)
+        axes = grid_axes(problem)
+        grid = grid_points(problem, axes)
+        seconds = max(LEAST_VERIFICATION, budget / 2) if reference else 0.0
         try:
-            evidence = _evidence(outcome)
+            verified = verify(
+                outcome.system, outcome.model, outcome.points, grid, target, seconds
+            )
         except KeyboardInterrupt:
             outcome = dataclasses.replace(outcome, stop=Stop.INTERRUPTED)
-            evidence = Evidence((), (), ())
-        result = _result(outcome, job, checked.warnings, evidence, began)
+            verified = Verified(Evidence((), (), ()), None, None)
+        result = _result(outcome, job, checked.warnings, verified, axes, grid, began)
         return Solution(
             outcome.system,
             outcome.settings,
@@ -120,25 +133,27 @@ def _observer(
     return observe
 
 
-def _evidence(outcome: Outcome) -> Evidence:
-    problem = outcome.system.problem
-    grid = grid_points(problem, grid_axes(problem))
-    return gather(outcome.system, outcome.model, outcome.points, grid)
-
-
 def _result(
     outcome: Outcome,
     job: Job,
     warnings: tuple[str, ...],
-    evidence: Evidence,
+    verified: Verified,
+    axes: dict[str, np.ndarray],
+    grid: np.ndarray,
     began: float,
 ) -> Result:
     """The verdict and everything for the file. `began`: when all the work began."""
     system, record = outcome.system, outcome.record
-    axes = grid_axes(system.problem)
-    grid = grid_points(system.problem, axes)
-    judgment = judge(evidence, job.target, outcome.stop.value)
+    judgment = judge(verified.evidence, job.target, outcome.stop.value)
     variables = variables_on(system, outcome.model, axes, grid)
+    if verified.truth is not None:
+        shape = next(iter(variables.values())).shape
+        for name, values in verified.truth.values.items():
+            variables[f"{name}_{verified.truth.name}"] = values.reshape(shape)
+    if isinstance(verified.estimate, Estimate):
+        shape = next(iter(variables.values())).shape
+        for name, values in verified.estimate.values.items():
+            variables[f"{name}_error_estimate"] = values.reshape(shape)
     arrays = eqx.filter(outcome.model.network, eqx.is_array)
     spent = time.perf_counter() - began
     cost = Cost(
@@ -158,8 +173,16 @@ def _result(
         model={},
         history=_history(record),
         history_stage=tuple(r.stage for r in record.rows),
-        report=report(judgment, evidence, job.target, outcome.reason, cost, events),
-        attributes=_attributes(system.problem, outcome.stop),
+        report=report(
+            judgment,
+            verified.evidence,
+            job.target,
+            outcome.reason,
+            cost,
+            events,
+            verified.reference,
+        ),
+        attributes=provenance(system.problem) | {"stop": outcome.stop.value},
     )
 
 
@@ -171,18 +194,4 @@ def _history(record: Record) -> dict[str, np.ndarray]:
         "loss": np.array([r.loss for r in rows]),
         "heldout": np.array([r.heldout for r in rows]),
         "error": np.array([np.nan if r.error is None else r.error for r in rows]),
-    }
-
-
-def _attributes(problem: Problem, stop: Stop) -> dict[str, str | int | float]:
-    return {
-        "created": datetime.datetime.now(datetime.UTC).isoformat("T", "seconds"),
-        "title": problem.title,
-        "stop": stop.value,
-        "pinnlab_version": pinnlab.__version__,
-        "jax_version": jax.__version__,
-        "equinox_version": eqx.__version__,
-        "numpy_version": np.__version__,
-        "python_version": platform.python_version(),
-        "device": jax.devices()[0].device_kind,
     }

@@ -12,9 +12,9 @@ from pinnlab.optimizer import (
     LevenbergMarquardt,
     SSBroyden,
 )
+from pinnlab.programs import Stage
 from pinnlab.settings import NetworkSettings, Settings
 from pinnlab.system.system import System
-from pinnlab.train import Stage
 
 
 @dataclass(frozen=True)

@@ -1,82 +1,31 @@
 """Training: stages of one optimizer each, one compiled program a stage.
 
 The host loop reads the clock, keeps the best model, asks for new points and rolls back
-after a failure; everything else happens on the device.
+after a failure; everything else happens on the device. The clock decides only when to
+stop and how many steps a call makes, which changes no number that is computed.
 """
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from enum import Enum
-from typing import Any
+from dataclasses import dataclass, replace
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from pinnlab.best import Best
 from pinnlab.nonfinite import find
-from pinnlab.optimizer import AbstractOptimizer
-from pinnlab.points import look
-from pinnlab.residual import Known, LeastSquares
+from pinnlab.programs import Inspect, Programs, Stage, compile_stage, compiled
+from pinnlab.record import Observation, Record, Stop
+from pinnlab.residual import LeastSquares
+from pinnlab.snapshot import Position, Snapshot, filled, named
 
 
 RESTARTS = 3
 SECONDS_A_CALL = 0.5
-
-
-class Stop(Enum):
-    """Why training ended."""
-
-    BUDGET = "the budget was used up"
-    ITERATIONS = "the iterations were done"
-    TARGET = "the target was met"
-    CONVERGED = "it converged"
-    STALLED = "no step lowers the loss any more"
-    INTERRUPTED = "it was interrupted"
-    DIVERGED = "the loss stayed non-finite after several restarts"
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One optimizer run.
-
-    - `iterations`: at most this many (0: no limit).
-    - `look`: iterations between measurements of the held-out residual.
-    - `redraw`: whether the points are drawn anew at each look.
-    - `pool`: points in the pool for each point that is drawn.
-    """
-
-    name: str
-    optimizer: AbstractOptimizer
-    iterations: int
-    look: int
-    redraw: bool
-    pool: int
-
-
-@dataclass(frozen=True)
-class Observation:
-    """What is known after a piece of training."""
-
-    stage: str
-    iteration: int
-    elapsed: float
-    loss: float
-    heldout: float
-    error: float | None
-
-
-@dataclass
-class Record:
-    """The growing history of a run."""
-
-    rows: list[Observation] = field(default_factory=list)
-    events: list[str] = field(default_factory=list)
-    compile_seconds: float = 0.0
-    train_seconds: float = 0.0
-    iterations: int = 0
+ROWS_A_LOOK = 10
+"""Rows of the history between two looks: at iterations that no clock decides."""
 
 
 @dataclass(frozen=True)
@@ -104,88 +53,24 @@ class Trained:
 
 Observe = Callable[[Observation], None]
 ErrorOf = Callable[[Float[Array, " P"]], Array]
+Pause = Callable[[Callable[[], Snapshot]], bool]
 
 
-class Programs(eqx.Module):
-    """The compiled programs of a stage."""
+@dataclass(frozen=True)
+class Hooks:
+    """What others do while training goes on.
 
-    value_and_grad: Callable
-    init: Callable
-    resume: Callable
-    advance: Callable
-    look: Callable
+    - `observe`: called after every piece of training.
+    - `error_of`: the known relative error of parameters, where there is a truth.
+    - `inspect`: called with the compiled programs of every stage.
+    - `pause`: called between pieces with a function that takes a snapshot; True ends
+        training as an interrupt does.
+    """
 
-    def start(self, objective: LeastSquares, theta: Array):
-        """The optimizer's first state."""
-        return self.init(Known(*self.value_and_grad(objective, theta)), theta)
-
-    def refresh(self, objective: LeastSquares, theta: Array, state):
-        """The optimizer's state after the points have changed."""
-        known = Known(*self.value_and_grad(objective, theta))
-        return self.resume(known, theta, state)
-
-
-Inspect = Callable[[Stage, Programs], Programs]
-"""Looks at a stage's compiled programs, and may wrap them."""
-
-
-def _advance(
-    objective: LeastSquares, carry: tuple, count: Array, optimizer: AbstractOptimizer
-) -> tuple:
-    """At most `count` steps; fewer if the optimizer stalls or the loss is lost."""
-
-    def more(loop: tuple) -> Array:
-        done, _, info = loop
-        return (done < count) & ~info.stalled & jnp.isfinite(info.loss)
-
-    def step(loop: tuple) -> tuple:
-        done, (theta, state), _ = loop
-        theta, state, info = optimizer.step(objective, theta, state)
-        return done + 1, (theta, state), info
-
-    first = step((jnp.asarray(0), carry, None))
-    done, carry, info = jax.lax.while_loop(more, step, first)
-    return carry, info, done
-
-
-def compile_stage(
-    stage: Stage, objective: LeastSquares, theta: Float[Array, " P"]
-) -> Programs:
-    """Compile a stage's programs ahead of time."""
-    optimizer = stage.optimizer
-
-    def value_and_grad(objective: LeastSquares, theta: Array) -> tuple:
-        return objective.value_and_grad(theta)
-
-    def init(known: Known, theta: Array):
-        return optimizer.init(known, theta)
-
-    def resume(known: Known, theta: Array, state):
-        return optimizer.refresh(known, theta, state)
-
-    def advance(objective: LeastSquares, carry: tuple, count: Array) -> tuple:
-        return _advance(objective, carry, count, optimizer)
-
-    def fresh(objective: LeastSquares, theta: Array, key: Array) -> tuple:
-        return look(objective, theta, key, stage.pool)
-
-    both = _compiled(value_and_grad, objective, theta)
-    known = Known(*both(objective, theta))
-    began = _compiled(init, known, theta)
-    state = began(known, theta)
-    return Programs(
-        both,
-        began,
-        _compiled(resume, known, theta, state),
-        _compiled(advance, objective, (theta, state), jnp.asarray(1), donate=True),
-        _compiled(fresh, objective, theta, jax.random.key(0)),
-    )
-
-
-def _compiled(function: Callable, *arguments, donate: bool = False) -> Callable:
-    donated = "all-except-first" if donate else "none"
-    jitted: Any = eqx.filter_jit(function, donate=donated)
-    return jitted.lower(*arguments).compile()
+    observe: Observe
+    error_of: ErrorOf | None = None
+    inspect: Inspect | None = None
+    pause: Pause | None = None
 
 
 def train(
@@ -195,28 +80,31 @@ def train(
     limits: Limits,
     *,
     key: PRNGKeyArray,
-    observe: Observe,
-    error_of: ErrorOf | None = None,
-    inspect: Inspect | None = None,
+    hooks: Hooks,
+    start: Snapshot | None = None,
 ) -> Trained:
     """Run the stages one after another on the same least-squares problem.
 
     **Arguments:**
 
-    - `observe`: called after every piece of training.
-    - `error_of`: the known relative error of parameters, where there is a truth.
-    - `inspect`: called with the compiled programs of every stage.
+    - `start`: goes on from there, to the same bits that would have been reached.
 
     **Returns:** the parameters with the smallest held-out residual.
+
+    Raises `ProblemError` for a snapshot of another objective.
     """
-    run = _Run(objective, theta, limits, key, observe, error_of)
-    run.inspect = inspect
+    run = _Run(objective, theta, limits, key, hooks)
+    if start is not None:
+        run.restore(start)
     stop = Stop.ITERATIONS
-    for i, stage in enumerate(stages):
-        stop = run.stage(stage)
-        if stop not in (Stop.ITERATIONS, Stop.STALLED) or i == len(stages) - 1:
+    for i in range(run.at.stage, len(stages)):
+        if i > run.at.stage:
+            run.at = Position(stage=i)
+        stop = run.stage(stages[i])
+        if stop not in (Stop.ITERATIONS, Stop.STALLED):
             break
-    return Trained(run.best, run.objective, run.record, stop, run.best_heldout)
+    best = run.best
+    return Trained(best.theta, run.objective, run.record, stop, best.heldout)
 
 
 class _Run:
@@ -228,52 +116,55 @@ class _Run:
         theta: Float[Array, " P"],
         limits: Limits,
         key: PRNGKeyArray,
-        observe: Observe,
-        error_of: ErrorOf | None,
+        hooks: Hooks,
     ):
         self.objective = objective
         self.theta = theta
         self.limits = limits
         self.key = key
-        self.observe = observe
-        self.inspect: Inspect | None = None
+        self.hooks = hooks
+        self.at = Position()
         self.record = Record()
-        self.best = np.array(theta)
-        self.best_heldout = np.full(1, np.inf)
-        self.heldout, self.found = np.inf, self.best_heldout
-        self.error: float | None = None
-        self.error_of = error_of
+        self.saved: Snapshot | None = None
+        error_of = hooks.error_of
         if error_of is not None:
             began = time.perf_counter()
-            self.error_of = _compiled(error_of, theta)
+            error_of = compiled(error_of, theta)
             self.record.compile_seconds += time.perf_counter() - began
+        self.best = Best(theta, error_of)
 
     def stage(self, stage: Stage) -> Stop:
         """Run one stage to its end."""
-        began = time.perf_counter()
-        programs = compile_stage(stage, self.objective, self.theta)
-        self.record.compile_seconds += time.perf_counter() - began
-        if self.inspect is not None:
-            programs = self.inspect(stage, programs)
+        programs = self._programs(stage)
         try:
-            stop = self._loop(stage, programs)
+            stop, programs = self._loop(stage, programs)
             if stop not in (Stop.DIVERGED, Stop.TARGET):
-                self._look(stage, programs, redraw=False)
+                self._look(programs, redraw=False)
         except KeyboardInterrupt:
             stop = Stop.INTERRUPTED
-        if np.isfinite(self.best_heldout).all():
-            self.theta = jnp.asarray(self.best)
+        if self.best.known:
+            self.theta = jnp.asarray(self.best.theta)
         return stop
 
-    def _loop(self, stage: Stage, programs: Programs) -> Stop:
-        with self._timed():
-            state = programs.start(self.objective, self.theta)
-        pace, done, failures, stalls = np.inf, 0, 0, 0
+    def _programs(self, stage: Stage) -> Programs:
+        began = time.perf_counter()
+        careful = stage.careful(self.at.rollbacks)
+        programs = compile_stage(careful, self.objective, self.theta)
+        self.record.compile_seconds += time.perf_counter() - began
+        if self.hooks.inspect is not None:
+            programs = self.hooks.inspect(stage, programs)
+        return programs
+
+    def _loop(self, stage: Stage, programs: Programs) -> tuple[Stop, Programs]:
+        """Until a reason to stop; the programs are others after a divergence."""
+        state, pace = self._first_state(stage, programs), np.inf
         while True:
-            count = self._count(stage, done, pace)
+            if self._interrupted(state):
+                return Stop.INTERRUPTED, programs
+            count = self._count(stage, pace)
             if count == 0:
-                reached = stage.iterations and done >= stage.iterations
-                return Stop.ITERATIONS if reached else Stop.BUDGET
+                reached = stage.iterations and self.at.done >= stage.iterations
+                return Stop.ITERATIONS if reached else Stop.BUDGET, programs
             before = self.record.train_seconds
             with self._timed():
                 carry, info, steps = programs.advance(
@@ -282,37 +173,52 @@ class _Run:
                 steps, loss = int(steps), float(info.loss)
             self.theta, state = carry
             pace = (self.record.train_seconds - before) / steps
-            done += steps
+            self.at = replace(self.at, done=self.at.done + steps)
             self.record.iterations += steps
             if not np.isfinite(loss):
-                failures += 1
-                self._roll_back(stage, done)
-                if failures > RESTARTS:
-                    return Stop.DIVERGED
-                with self._timed():
-                    state = programs.start(self.objective, self.theta)
+                self._roll_back(stage)
+                if self.at.rollbacks > RESTARTS:
+                    return Stop.DIVERGED, programs
+                programs = self._programs(stage)
+                state = self._first_state(stage, programs)
                 continue
             stalled = bool(info.stalled)
-            if stalled or done % stage.look == 0:
-                self._look(stage, programs, stage.redraw)
+            if stalled or self.at.done % stage.look == 0:
+                self._look(programs, stage.redraw)
                 with self._timed():
                     state = programs.refresh(self.objective, self.theta, state)
-            self._tell(stage, done, loss)
-            if self._met():
-                self.best, self.best_heldout = np.array(self.theta), self.found
-                return Stop.TARGET
-            stalls = stalls + 1 if stalled else 0
-            if stalls > RESTARTS or (stalled and not stage.redraw):
-                return Stop.STALLED
+            self._tell(stage, loss, stalled)
+            if self.best.met(self.limits.heldout, self.limits.error):
+                self.best.keep(self.theta)
+                return Stop.TARGET, programs
+            self.at = replace(self.at, stalls=self.at.stalls + 1 if stalled else 0)
+            if self.at.stalls > RESTARTS or (stalled and not stage.redraw):
+                return Stop.STALLED, programs
 
-    def _count(self, stage: Stage, done: int, pace: float) -> int:
+    def _first_state(self, stage: Stage, programs: Programs):
+        """The optimizer's state where training begins or goes on."""
+        with self._timed():
+            state = programs.start(self.objective, self.theta)
+        saved, self.saved = self.saved, None
+        if saved is None:
+            return state
+        if saved.complete:
+            return filled(state, saved.arrays, "state")
+        self.record.events.append(
+            f"{stage.name}, iteration {self.at.done}: the optimizer's state was too "
+            "large for the checkpoint and starts anew"
+        )
+        return state
+
+    def _count(self, stage: Stage, pace: float) -> int:
         """How many steps the next call makes; 0 when it is time to stop."""
         left = self.limits.seconds - self.record.train_seconds
         if left <= 0:
             return 0
-        count = stage.look - done % stage.look
+        done, row = self.at.done % stage.look, _rows(stage)
+        count = min(stage.look - done, row - done % row)
         if stage.iterations:
-            count = min(count, stage.iterations - done)
+            count = min(count, stage.iterations - self.at.done)
         if not np.isfinite(pace):
             return min(count, 1)
         count = min(count, max(1, int(SECONDS_A_CALL / pace)))
@@ -320,42 +226,66 @@ class _Run:
             return 0
         return min(count, max(1, int(left / pace)))
 
-    def _look(self, stage: Stage, programs: Programs, redraw: bool) -> None:
+    def _look(self, programs: Programs, redraw: bool) -> None:
         """Measure the held-out residual, keep the best model, take the new points."""
         with self._timed():
             self.key, key = jax.random.split(self.key)
-            objective, heldout = programs.look(self.objective, self.theta, key)
-            found = np.asarray(heldout)
-        self.found = found
-        self.heldout = float(np.sqrt(np.mean(found**2)))
-        if self.heldout < np.sqrt(np.mean(self.best_heldout**2)):
-            self.best, self.best_heldout = np.array(self.theta), found
-        if self.error_of is not None:
-            self.error = float(self.error_of(self.theta))
+            fresh = self.best.look(programs, self.objective, self.theta, key)
         if redraw:
-            self.objective = objective
+            self.objective = fresh
 
-    def _met(self) -> bool:
-        if self.error is not None:
-            return self.error < self.limits.error
-        return self.heldout < self.limits.heldout
-
-    def _roll_back(self, stage: Stage, done: int) -> None:
+    def _roll_back(self, stage: Stage) -> None:
+        self.at = replace(self.at, rollbacks=self.at.rollbacks + 1)
         where = find(self.objective, self.theta) or "the loss is not finite"
         self.record.events.append(
-            f"{stage.name}, iteration {done}: {where}; went back to the last good model"
+            f"{stage.name}, iteration {self.at.done}: {where}; went back to the last "
+            "good model, with shorter steps"
         )
-        self.theta = jnp.asarray(self.best)
+        self.theta = jnp.asarray(self.best.theta)
 
-    def _tell(self, stage: Stage, done: int, loss: float) -> None:
-        row = Observation(
-            stage.name, done, self.record.train_seconds, loss, self.heldout, self.error
+    def _tell(self, stage: Stage, loss: float, stalled: bool) -> None:
+        at, seconds, best = self.at.done, self.record.train_seconds, self.best
+        row = Observation(stage.name, at, seconds, loss, best.size, best.error)
+        if stalled or at == stage.iterations or at % stage.look % _rows(stage) == 0:
+            self.record.rows.append(row)
+        self.hooks.observe(row)
+
+    def _interrupted(self, state: object) -> bool:
+        pause = self.hooks.pause
+        return pause is not None and pause(lambda: self.snapshot(state))
+
+    def snapshot(self, state: object) -> Snapshot:
+        """Everything that training needs to go on; arrays that the next call reuses."""
+        return Snapshot(
+            self.at,
+            {
+                "theta": self.theta,
+                "key": jax.random.key_data(self.key),
+                **self.best.arrays(),
+                **named(self.objective, "objective"),
+                **named(state, "state"),
+            },
+            self.record,
         )
-        self.record.rows.append(row)
-        self.observe(row)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go on from a snapshot; the optimizer's state follows when it is compiled."""
+        self.theta = filled(self.theta, snapshot.arrays, "theta")
+        self.objective = filled(self.objective, snapshot.arrays, "objective")
+        self.key = jax.random.wrap_key_data(jnp.array(snapshot.arrays["key"]))
+        self.best.restore(snapshot.arrays)
+        self.at, self.saved = snapshot.position, snapshot
+        compiling = self.record.compile_seconds
+        self.record = snapshot.record
+        self.record.compile_seconds += compiling
 
     def _timed(self) -> "_Timed":
         return _Timed(self.record)
+
+
+def _rows(stage: Stage) -> int:
+    """Iterations between two rows of the history."""
+    return max(1, stage.look // ROWS_A_LOOK)
 
 
 class _Timed:

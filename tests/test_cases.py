@@ -147,10 +147,6 @@ def worst_error(solution, wanted):
 
 UNSOLVED = {
     "heat_plate_convection": "reached 4e-2: the solution is singular at (0.6, 0)",
-    "lorenz": "reached 1e0: no time slabs",
-    "lotka_volterra": "reached 8e-1: no time slabs",
-    "robertson": "reached 9e0: stiff",
-    "delay": "fails: a linear term with where() is not recognized as affine",
     "corner_jump": "reached 9e-2: the data jump at a corner",
     "heat_memory": "reached 4e-2: a diffusion that starts at zero",
     "dam_break": "reached 4e-1: a shock",

@@ -24,9 +24,9 @@ from pinnlab.diagnosis.watch import Watch
 from pinnlab.errors import ProblemError
 from pinnlab.hdf5 import read_result, write_result
 from pinnlab.optimizer import Adam
+from pinnlab.programs import Stage, compile_stage
 from pinnlab.result import Diagnosis, ResidualSpectrum, RunCheck, TermGradient
 from pinnlab.settings import Settings
-from pinnlab.train import Stage, compile_stage
 
 
 RUNNER = CliRunner()

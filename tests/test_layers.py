@@ -10,26 +10,32 @@ PACKAGE = Path(__file__).parent.parent / "pinnlab"
 
 # A module may import from its own layer and from layers above it in this list.
 LAYERS = [
-    {"errors", "result", "metrics"},
+    {"errors", "result", "record", "metrics"},
     {"data"},
     {"equation"},
     {"problem"},
     {"sampling"},
     {"system"},
-    {"grids"},
+    {"grids", "provenance"},
     {"network", "optimizer"},
     {"residual"},
     {"scaling", "points", "nonfinite", "settings", "evaluation"},
-    {"train", "assembly"},
+    {"programs", "snapshot", "assembly"},
+    {"best"},
+    {"train"},
     {"linear", "newton", "strategy", "reference"},
     {"verify", "atomic", "report_tables", "report_diagnosis", "report"},
-    {"hdf5", "function"},
+    {"hdf5", "claim", "function"},
+    {"checkpoint"},
+    {"keeper"},
     {"solution"},
     {"sources", "compare", "diagnosis"},
     {"routes"},
-    {"solver", "plotting", "export"},
+    {"solver", "classical", "plotting", "export"},
     {"notebook"},
+    {"sweep"},
     {"cli"},
+    {"__main__"},
 ]
 LEVEL = {name: i for i, layer in enumerate(LAYERS) for name in layer}
 

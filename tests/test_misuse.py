@@ -113,7 +113,10 @@ def test_a_seed_out_of_range_is_wrong_input():
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("saved")
-    solution = solve(loads_problem(GOOD.replace('"u = 0"', '"u = 1 - x^2"', 1), "rod"))
+    solution = solve(
+        loads_problem(GOOD.replace('"u = 0"', '"u = 1 - x^2"', 1), "rod"),
+        reference=False,
+    )
     return solution, solution.save(folder / "rod.h5")
 
 
@@ -147,7 +150,7 @@ def test_an_interrupt_before_the_first_measurement_is_no_failure(tmp_path):
     path = tmp_path / "problem.toml"
     path.write_text(GOOD.replace("dxx(u)", "dxx(u) + u^2").replace("u = 0", "u = 1", 1))
     tiny = {"solver.points": 32, "solver.network.width": 5}
-    solution = solve(load_problem(path, tiny), progress=Interrupting())
+    solution = solve(load_problem(path, tiny), progress=Interrupting(), reference=False)
     assert solution.result.attributes["stop"] == "it was interrupted"
     solution.save(tmp_path / "partial.h5")
 
@@ -156,8 +159,8 @@ def test_an_interrupt_during_verification_keeps_the_model(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pinnlab.solver.gather", interrupted)
-    solution = solve(loads_problem(GOOD, "rod"))
+    monkeypatch.setattr("pinnlab.verify.verified.gather", interrupted)
+    solution = solve(loads_problem(GOOD, "rod"), reference=False)
     assert solution.report.verdict == "fail"
     assert "before it was verified" in solution.report.reason
     assert np.isfinite(solution.values(np.zeros((1, 2)))["u"]).all()

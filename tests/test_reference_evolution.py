@@ -20,7 +20,6 @@ from pinnlab import load_problem, loads_problem
 from pinnlab.grids import grid_axes, grid_points
 from pinnlab.problem.problem import Problem
 from pinnlab.reference.boundary import eliminate, face_rows
-from pinnlab.reference.evolution import read_evolution
 from pinnlab.reference.exponential import (
     ETDRK4,
     Coefficients,
@@ -29,6 +28,7 @@ from pinnlab.reference.exponential import (
 )
 from pinnlab.reference.fourier import Fourier, constant_form
 from pinnlab.reference.grid import Line
+from pinnlab.reference.initial_value import read_evolution
 from pinnlab.reference.radau import Radau, inverses
 from pinnlab.reference.reference import NoReference
 from pinnlab.reference.reference import Reference as Found
@@ -285,6 +285,105 @@ def test_gallery_problems_with_closed_forms(name: str):
     check_against_exact(gallery(name), EXACT[name], 300)
 
 
+QUASILINEAR = """
+coordinates = { t = [0, 1], x = [0, 2] }
+fields = ["u"]
+[definitions]
+w = "2 + sin(2*x + t)"
+[equations]
+e = "dt(u) = dx(u*dx(u)) + dt(w) - dx(w*dx(w))"
+[conditions]
+start = { on = "t = 0", equation = "u = w" }
+left = { on = "x = 0", equation = "dx(u) = dx(w)" }
+right = { on = "x = 2", equation = "u = w" }
+[exact]
+u = "w"
+"""
+
+PLATE = """
+coordinates = { x = [0, 1], t = [0, 0.5], y = [0, 2] }
+fields = ["u"]
+[definitions]
+w = "exp(-t)*sin(x + y) + x*y"
+[equations]
+e = "dt(u) = lap(u) + u - u^2 + exp(-t)*sin(x + y) - w + w^2"
+[conditions]
+start = { on = "t = 0", equation = "u = w" }
+a = { on = ["x = 0", "y = 2"], equation = "u = w" }
+b = { on = "x = 1", equation = "dn(u) + u = exp(-t)*cos(x + y) + y + w" }
+c = { on = "y = 0", equation = "dn(u) = -exp(-t)*cos(x + y) - x" }
+[exact]
+u = "w"
+"""
+
+BEAM = """
+coordinates = { t = [0, 1], x = [0, 1] }
+fields = ["u"]
+[definitions]
+w = "sin(3*t)*x^2*(1 - x)^2"
+[equations]
+e = "dtt(u) + dxxxx(u)/100 = -9*w + sin(3*t)*24/100"
+[conditions]
+start = { on = "t = 0", equation = ["u = 0", "dt(u) = 3*x^2*(1 - x)^2"] }
+clamped = { on = ["x = 0", "x = 1"], equation = ["u = 0", "dn(u) = 0"] }
+[exact]
+u = "w"
+"""
+
+ACOUSTICS = """
+coordinates = { t = [0, 1], x = [0, 1] }
+fields = ["p", "v"]
+[equations]
+a = "(1 + x)*dt(p) + dt(v) + (1 + x)*dx(v) + dx(p) = 0"
+b = "dt(v) + dx(p) = 0"
+[conditions]
+start = { on = "t = 0", equation = ["p = cos(3*x)", "v = 0"] }
+wall = { on = "x = 0", equation = "v = 0" }
+open = { on = "x = 1", equation = "p = cos(3*t)*cos(3)" }
+[exact]
+p = "cos(3*t)*cos(3*x)"
+v = "sin(3*t)*sin(3*x)"
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "method"),
+    [
+        (QUASILINEAR, "Kvaerno5"),
+        (PLATE, "Radau"),
+        (BEAM, "Radau"),
+        (ACOUSTICS, "Radau"),
+    ],
+)
+def test_other_kinds_of_problems_with_closed_forms(text: str, method: str):
+    reference = check_against_exact(loads_problem(text), 1e-8, 300)
+    assert method in reference.method
+
+
+@pytest.mark.slow
+def test_initial_values_that_disagree_with_the_boundary():
+    problem = loads_problem("""
+coordinates = { t = [0, 1], x = [0, 1] }
+fields = ["u"]
+[equations]
+heat = "dt(u) = dxx(u)/10"
+[conditions]
+start = { on = "t = 0", equation = "u = 1" }
+ends = { on = ["x = 0", "x = 1"], equation = "u = 0" }
+""")
+    reference = solve_reference(problem, error=1e-6, seconds=120)
+    points = grid_points(problem, grid_axes(problem))
+    t, x = points.T
+    truth = sum(
+        4 / (np.pi * k) * np.exp(-((np.pi * k) ** 2) * t / 10) * np.sin(np.pi * k * x)
+        for k in range(1, 400, 2)
+    )
+    truth = np.where(t == 0, 1.0, truth)[:, None]
+    true = relative(reference.at(points), truth)[0]
+    assert true <= reference.error <= 1e-6
+
+
 @pytest.mark.slow
 def test_burgers_against_cole_hopf():
     problem = gallery("burgers")
@@ -363,3 +462,22 @@ initial = { on = "t = 0", equation = ["u = 2", "dt(u) = 0"] }
     ).y[0]
     true = relative(reference.at(times[:, None]), truth[:, None])[0]
     assert true <= 3 * reference.error + 1e-8
+
+
+@pytest.mark.slow
+def test_a_pulse_between_the_nodes_is_not_missed():
+    problem = loads_problem("""
+coordinates = { t = [0, 0.1], x = [0, 1] }
+fields = ["u"]
+[definitions]
+w = "exp(-((x - t - 0.52)/0.015)^2)"
+[equations]
+transport = "dt(u) + dx(u) = 0"
+[conditions]
+start = { on = "t = 0", equation = "u = w" }
+inflow = { on = "x = 0", equation = "u = 0" }
+[exact]
+u = "w"
+""")
+    reference = check_against_exact(problem, 1e-2, 120)
+    assert reference.efforts[0].error > 0.1

@@ -59,7 +59,9 @@ def error(solution):
 
 @pytest.fixture(scope="module")
 def logistic():
-    return solve(loads_problem(LOGISTIC, "logistic"), target=1e-5, budget=120)
+    return solve(
+        loads_problem(LOGISTIC, "logistic"), target=1e-5, budget=120, reference=False
+    )
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +147,9 @@ def test_the_file_opens_in_plain_readers(rod, tmp_path):
 
 
 def test_the_seed_decides_everything(logistic):
-    again = solve(loads_problem(LOGISTIC, "logistic"), target=1e-5, budget=120)
+    again = solve(
+        loads_problem(LOGISTIC, "logistic"), target=1e-5, budget=120, reference=False
+    )
     points = np.linspace(0, 2, 5)[:, None]
     assert np.array_equal(again.values(points)["u"], logistic.values(points)["u"])
 
@@ -166,7 +170,12 @@ TINY = {
 
 
 def test_too_little_training_is_a_failure_with_a_reason():
-    found = solve(short(LOGISTIC, **TINY | {"iterations": 2}), target=1e-8, budget=60)
+    found = solve(
+        short(LOGISTIC, **TINY | {"iterations": 2}),
+        target=1e-8,
+        budget=60,
+        reference=False,
+    )
     assert found.report.verdict == "fail"
     assert "exact" in found.report.reason
     assert found.report.suggestion
@@ -174,7 +183,9 @@ def test_too_little_training_is_a_failure_with_a_reason():
 
 def test_without_a_truth_nothing_passes():
     text = LOGISTIC.replace('[exact]\nu = "1/(1 + 9*exp(-rate*t))"\n', "")
-    found = solve(loads_problem(text, "blind"), target=1e-2, budget=120)
+    found = solve(
+        loads_problem(text, "blind"), target=1e-2, budget=120, reference=False
+    )
     assert found.report.verdict == "unverified"
     assert found.report.rel_l2 is None
 
@@ -210,8 +221,8 @@ def test_callables_give_the_same_as_text():
         }
     )
     by_text = make_problem(tables | {"equations": {"e": "dxx(u) + pi^2*sin(pi*x) = 0"}})
-    first = solve(by_function, target=1e-6, budget=120)
-    second = solve(by_text, target=1e-6, budget=120)
+    first = solve(by_function, target=1e-6, budget=120, reference=False)
+    second = solve(by_text, target=1e-6, budget=120, reference=False)
     assert error(first) < 1e-6
     assert error(second) < 1e-6
 
@@ -236,7 +247,7 @@ def test_callables_may_use_forward_mode_and_name_fields():
             },
         }
     )
-    assert error(solve(problem, target=1e-6, budget=120)) < 1e-6
+    assert error(solve(problem, target=1e-6, budget=120, reference=False)) < 1e-6
 
 
 @pytest.mark.parametrize("optimizer", ["lbfgs", "adam", "ssbroyden"])
@@ -250,12 +261,16 @@ def test_every_optimizer_runs_end_to_end(optimizer):
 
 @pytest.mark.parametrize("sampler", ["sobol", "latin", "grid", "uniform"])
 def test_every_sampler_runs_end_to_end(sampler):
-    found = solve(short(LOGISTIC, **TINY | {"sampler": sampler}), budget=60)
+    found = solve(
+        short(LOGISTIC, **TINY | {"sampler": sampler}), budget=60, reference=False
+    )
     assert np.isfinite(error(found))
 
 
 def test_float32_training_runs():
-    found = solve(short(LOGISTIC, **TINY | {"precision": "float32"}), budget=60)
+    found = solve(
+        short(LOGISTIC, **TINY | {"precision": "float32"}), budget=60, reference=False
+    )
     assert np.isfinite(error(found))
 
 
@@ -295,7 +310,9 @@ def test_an_interrupt_leaves_what_there_is():
                 signal.pthread_kill(thread, signal.SIGINT)
 
     problem = short(LOGISTIC, **TINY | {"iterations": 100_000, "redraw": 5})
-    found = solve(problem, target=1e-12, budget=60, progress=Interrupting())
+    found = solve(
+        problem, target=1e-12, budget=60, progress=Interrupting(), reference=False
+    )
     assert fired
     assert found.result.attributes["stop"] == "it was interrupted"
     assert np.isfinite(error(found))

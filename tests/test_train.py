@@ -1,20 +1,23 @@
 """The training loop: compiled once, points redrawn, rollback, limits."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from pinnlab.assembly import least_squares, network_of
-from pinnlab.optimizer import Adam, LevenbergMarquardt, SSBroyden
+from pinnlab.optimizer import LBFGS, Adam, LevenbergMarquardt, SSBroyden
 from pinnlab.points import look
 from pinnlab.problem.file import loads_problem
+from pinnlab.programs import Stage
+from pinnlab.record import Stop
 from pinnlab.residual import LeastSquares, pieces
 from pinnlab.sampling import by_residual
 from pinnlab.settings import read_settings
 from pinnlab.strategy import plan
 from pinnlab.system.system import build_system
-from pinnlab.train import Limits, Stage, Stop, train
+from pinnlab.train import Hooks, Limits, train
 
 
 HEAT = """
@@ -28,14 +31,23 @@ left = { on = "x = 0", equation = "u = 0" }
 right = { on = "x = 1", equation = "dx(u) = -u" }
 """
 
+DECAY = """
+coordinates = { t = [0, 1] }
+fields = ["u"]
+[equations]
+decay = "dt(u) = -u^2"
+[conditions]
+start = { on = "t = 0", equation = "u = 1" }
+"""
 
-def setup(points=64, width=6, text=HEAT):
+
+def setup(points=64, width=6, text=HEAT, depth=2):
     problem = loads_problem(
         text,
         overrides={
             "solver.points": points,
             "solver.condition_points": 16,
-            "solver.network": {"width": width, "depth": 2},
+            "solver.network": {"width": width, "depth": depth},
         },
     )
     settings = read_settings(problem.solver)
@@ -45,18 +57,11 @@ def setup(points=64, width=6, text=HEAT):
     return least_squares(system, full, network, 0)
 
 
-def run(objective, theta, stage, seconds=60.0, **options):
+def run(objective, theta, stage, seconds=60.0, start=None, **options):
     limits = Limits(seconds, options.pop("heldout", 0.0), options.pop("error", 0.0))
-    observe = options.pop("observe", lambda row: None)
-    return train(
-        objective,
-        theta,
-        (stage,),
-        limits,
-        key=jax.random.key(1),
-        observe=observe,
-        **options,
-    )
+    hooks = Hooks(options.pop("observe", lambda row: None), **options)
+    key = jax.random.key(1)
+    return train(objective, theta, (stage,), limits, key=key, hooks=hooks, start=start)
 
 
 @pytest.mark.parametrize("optimizer", [SSBroyden(), LevenbergMarquardt(), Adam()])
@@ -137,17 +142,40 @@ class Poisoned(LeastSquares):
         return jnp.where(bad, jnp.nan, value), jnp.where(bad, jnp.nan, gradient)
 
 
+def poisoned():
+    objective, theta = setup(text=DECAY, depth=1)
+    parts = (objective.blocks, objective.parameters, objective.unravel, objective.fixed)
+    return Poisoned(*parts), theta
+
+
 def test_a_divergence_rolls_back_and_ends():
-    objective, theta = setup()
-    poisoned = Poisoned(
-        objective.blocks, objective.parameters, objective.unravel, objective.fixed
-    )
-    wild = Adam(learning_rate=5.0)
-    trained = run(poisoned, theta, Stage("adam", wild, 200, 10, True, 2))
+    wild = Adam(learning_rate=5e4)
+    trained = run(*poisoned(), Stage("adam", wild, 200, 10, True, 2))
     assert trained.stop is Stop.DIVERGED
     assert np.isfinite(trained.theta).all()
     assert len(trained.record.events) == 4
     assert "went back" in trained.record.events[0]
+
+
+def test_training_goes_on_with_smaller_steps_after_a_divergence():
+    wild = Adam(learning_rate=5.0)
+    trained = run(*poisoned(), Stage("adam", wild, 200, 10, True, 2))
+    assert trained.stop is Stop.ITERATIONS
+    assert 1 <= len(trained.record.events) <= 3
+    assert trained.record.iterations == 200
+
+
+@pytest.mark.parametrize(
+    "optimizer", [SSBroyden(), LevenbergMarquardt(), Adam(), LBFGS()]
+)
+def test_a_careful_optimizer_makes_a_shorter_first_step(optimizer):
+    objective, theta = setup(text=DECAY, depth=1)
+    lengths = []
+    for some in (optimizer, optimizer.careful(), optimizer.careful().careful()):
+        state = some.init(objective, theta)
+        moved, _, _ = eqx.filter_jit(some.step)(objective, theta, state)
+        lengths.append(float(jnp.linalg.norm(moved - theta)))
+    assert lengths[0] > lengths[1] > lengths[2] > 0
 
 
 def test_the_time_limit_is_kept():

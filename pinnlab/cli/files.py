@@ -53,15 +53,20 @@ def plot(
 ) -> None:
     """Draw the solution, its error, its residual and the training.
 
-    A name that ends in .gif gets a moving picture of the first field over time.
+    The sweep.h5 of a sweep gives errors over its axes, and against the time. A name
+    that ends in .gif gets a moving picture of the first field over time.
     """
     from pinnlab.atomic import check_writable
     from pinnlab.hdf5 import read_result
     from pinnlab.plotting import figure, save_animation, save_figure
+    from pinnlab.sweep.dataset import is_dataset, read_dataset
+    from pinnlab.sweep.pictures import sweep_figure
 
     path = output or Path(run.with_suffix(".png").name)
     check_writable(path)
-    if path.suffix.lower() == ".gif":
+    if is_dataset(run):
+        save_figure(sweep_figure(read_dataset(run)), path, dpi=dpi)
+    elif path.suffix.lower() == ".gif":
         save_animation(read_result(run), path, dpi=dpi // 2)
     else:
         save_figure(figure(read_result(run)), path, dpi=dpi)

@@ -11,6 +11,8 @@ from pinnlab.cli.export import export
 from pinnlab.cli.files import plot, predict, show
 from pinnlab.cli.gallery import problems
 from pinnlab.cli.new import new
+from pinnlab.cli.reference import reference
+from pinnlab.cli.sweep import report, sweep
 from pinnlab.cli.training import check, solve
 
 
@@ -46,6 +48,7 @@ for command in (
     new,
     solve,
     check,
+    reference,
     show,
     plot,
     predict,
@@ -53,8 +56,10 @@ for command in (
     export,
     problems,
     doctor,
+    report,
 ):
     app.command()(command)
+app.add_typer(sweep, name="sweep")
 
 
 def main() -> None:

@@ -7,11 +7,11 @@ import sys
 import traceback
 from collections.abc import Callable
 from enum import IntEnum
-from typing import TYPE_CHECKING, ParamSpec
+from typing import TYPE_CHECKING, NoReturn, ParamSpec
 
 import typer
 
-from pinnlab.errors import ProblemError
+from pinnlab.errors import Preempted, ProblemError
 
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ class Status(IntEnum):
     NOT_PASSED = 1
     WRONG_INPUT = 2
     FAILED = 3
+    CHECKPOINTED = 75
     INTERRUPTED = 130
 
 
@@ -49,6 +50,8 @@ def friendly(command: Callable[P, None]) -> Callable[P, None]:
             leave(Status.WRONG_INPUT, f"error: {error}", as_json)
         except FloatingPointError as error:
             leave(Status.FAILED, f"failed: {error}", as_json)
+        except Preempted as stopped:
+            leave(Status.CHECKPOINTED, str(stopped), as_json)
         except KeyboardInterrupt:
             leave(Status.INTERRUPTED, "interrupted; nothing was written", as_json)
         except BrokenPipeError:
@@ -69,7 +72,7 @@ def friendly(command: Callable[P, None]) -> Callable[P, None]:
     return wrapped
 
 
-def leave(status: Status, message: str, as_json: bool = False) -> None:
+def leave(status: Status, message: str, as_json: bool = False) -> NoReturn:
     """End the command with a message on standard error.
 
     With `as_json` standard output has one object too, so that a script can read it.

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -25,6 +26,7 @@ from pinnlab.errors import ProblemError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from pinnlab.keeper import Keeper
     from pinnlab.problem.problem import Problem
     from pinnlab.solution import Solution
     from pinnlab.verify.preflight import Preflight
@@ -46,6 +48,12 @@ Profile = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Leave a trace of JAX's profiler in a folder."),
 ]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on from NAME.ckpt, if it is there.")
+]
+NoReference = Annotated[
+    bool, typer.Option("--no-reference", help="Do not solve classically for the truth.")
+]
 Plot = Annotated[bool, typer.Option(help="Also draw NAME.png.")]
 
 
@@ -59,16 +67,21 @@ def solve(
     settings: Settings = None,
     plot: Plot = True,
     force: Force = False,
+    resume: Resume = False,
+    no_reference: NoReference = False,
     debug: Debug = False,
     profile: Profile = None,
     as_json: Json = False,
 ) -> None:
     """Solve a problem, verify the solution, and leave one HDF5 file and a picture.
 
-    Exit status: 0 the verdict is pass, 1 it is not, 2 the input is wrong, 3 the run
-    failed, 130 interrupted.
+    Training is kept in NAME.ckpt every half minute, and when it is asked to stop by
+    Ctrl-C, SIGTERM or SIGUSR1. Exit status: 0 the verdict is pass, 1 it is not, 2 the
+    input is wrong, 3 the run failed, 75 stopped and to be resumed, 130 interrupted.
     """
     from pinnlab.atomic import check_writable
+    from pinnlab.claim import claimed
+    from pinnlab.cli.signals import listening
 
     positive("--target", target)
     span = seconds(budget)
@@ -76,17 +89,28 @@ def solve(
     path = output or Path(f"{Path(problem).stem}.h5")
     check_writable(path)
     picture = path.with_suffix(".png")
-    if picture == path:
-        leave(Status.WRONG_INPUT, f"error: {path}: a result file is not a picture")
+    checkpoint = path.with_suffix(".ckpt")
+    if path in (picture, checkpoint):
+        what = "a picture" if path == picture else "a checkpoint"
+        leave(Status.WRONG_INPUT, f"error: {path}: a result file is not {what}")
     if plot:
         check_writable(picture)
     checked = _preflight(loaded, target)
-    with profiled(profile):
-        solution = _solved(loaded, target, span, seed, checked, debug)
-    solution.save(path, force=force)
-    if plot:
-        _draw(solution, picture)
-    _report(solution, path, picture if plot else None, as_json)
+    with listening() as signals, claimed(path):
+        from pinnlab.keeper import Keeper
+
+        keeper = Keeper(checkpoint, resume=resume, say=_say, signals=signals)
+        with profiled(profile):
+            solution = _solved(
+                loaded, target, span, seed, checked, not no_reference, debug, keeper
+            )
+        with signals.deferred():
+            _save(solution, path, force, as_json)
+            if _status(solution) is not Status.INTERRUPTED:
+                keeper.finish()
+            if plot:
+                _draw(solution, picture)
+            _report(solution, path, picture if plot else None, as_json)
     raise typer.Exit(int(_status(solution)))
 
 
@@ -127,7 +151,9 @@ def _solved(
     budget: float,
     seed: int,
     checked: "Preflight",
+    reference: bool,
     debug: bool,
+    keeper: "Keeper",
 ) -> "Solution":
     from pinnlab.cli.progress import TrainingProgress
     from pinnlab.diagnosis.diagnosis import diagnosed
@@ -143,8 +169,10 @@ def _solved(
             budget=budget,
             seed=seed,
             progress=progress,
+            reference=reference,
             checked=checked,
             inspect=watch.inspect if watch else None,
+            keeper=keeper,
         )
     return diagnosed(solution, watch) if watch else solution
 
@@ -177,6 +205,22 @@ def _keep_compiled_programs() -> None:
     jax.config.update("jax_compilation_cache_dir", str(Path(home) / "pinnlab" / "jax"))
 
 
+def _say(message: str) -> None:
+    typer.echo(message, err=True)
+
+
+def _save(solution: "Solution", path: Path, force: bool, as_json: bool) -> None:
+    """Write the result; where it cannot be written any more, somewhere else."""
+    try:
+        solution.save(path, force=force)
+    except (OSError, ProblemError) as error:
+        rescue = Path(tempfile.mkdtemp(prefix="pinnlab-")) / path.name
+        solution.save(rescue)
+        known = isinstance(error, OSError) and error.errno
+        reason = f"cannot write {path}: {os.strerror(known)}" if known else str(error)
+        leave(Status.FAILED, f"failed: {reason}\nthe result is in {rescue}", as_json)
+
+
 def _draw(solution: "Solution", path: Path) -> None:
     from pinnlab.plotting import figure, save_figure
 
@@ -203,7 +247,7 @@ def _report(
 
 
 def _status(solution: "Solution") -> Status:
-    from pinnlab.train import Stop
+    from pinnlab.record import Stop
 
     stop = solution.result.attributes.get("stop")
     if stop == Stop.INTERRUPTED.value:

@@ -17,9 +17,9 @@ import numpy as np
 from jaxtyping import Array
 
 from pinnlab.points import look
+from pinnlab.programs import Programs, Stage
 from pinnlab.residual import LeastSquares
 from pinnlab.result import RunCheck
-from pinnlab.train import Programs, Stage
 
 
 COMPILED = "/jax/core/compile/backend_compile_duration"

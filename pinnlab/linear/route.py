@@ -10,8 +10,8 @@ from pinnlab.equation.expression import Expression
 from pinnlab.equation.structure import degree
 from pinnlab.linear.search import Found, Search
 from pinnlab.network import MLP, AbstractNetwork
+from pinnlab.record import Observation, Record, Stop
 from pinnlab.system.system import System
-from pinnlab.train import Observation, Record, Stop
 
 
 MOST_COORDINATES = 3

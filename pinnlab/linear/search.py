@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pinnlab.linear.features import draw
-from pinnlab.linear.solver import Sheet, Solved, sheet, solve_features
+from pinnlab.linear.forms import linear_form
+from pinnlab.linear.solver import Form, Sheet, Solved, sheet, solve_features
 from pinnlab.system.system import System
 
 
@@ -40,8 +41,16 @@ Tell = Callable[[str, int, float, float], bool]
 class Search:
     """A search over boxes of frequencies for one linear system."""
 
-    def __init__(self, system: System, seconds: float, seed: int, tell: Tell):
+    def __init__(
+        self,
+        system: System,
+        seconds: float,
+        seed: int,
+        tell: Tell,
+        form_of: Form = linear_form,
+    ):
         self.system = system
+        self.form_of = form_of
         self.lower = np.array([a.lower for a in system.problem.axes])
         self.upper = np.array([a.upper for a in system.problem.axes])
         names = system.coordinates
@@ -54,7 +63,7 @@ class Search:
         self.stopped = False
         self.best: Found | None = None
         self.sheets: dict[int, Sheet] = {}
-        self.test = sheet(system, 800, seed=seed + 90_001, clustered=False)
+        self.test = sheet(system, 800, seed + 90_001, False, form_of)
         self.cost, self.largest = 1e-9, 400
 
     @property
@@ -77,7 +86,9 @@ class Search:
         fields = len(self.system.fields)
         rows = ratio * count * fields
         if rows not in self.sheets:
-            self.sheets[rows] = sheet(self.system, rows, self.seed)
+            self.sheets[rows] = sheet(
+                self.system, rows, self.seed, form_of=self.form_of
+            )
         rng = np.random.default_rng((self.seed, self.tried))
         features = draw(count, box, self.lower, self.upper, rng, self.periodic)
         began = time.perf_counter()

@@ -1,5 +1,6 @@
 """One least-squares solve: all terms' rows at once, rank-revealing."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,7 +52,17 @@ class Sheet:
     points: np.ndarray
 
 
-def sheet(system: System, rows: int, seed: int, clustered: bool = True) -> Sheet:
+Form = Callable[[System, Term, np.ndarray], LinearForm]
+"""Gives a term at [n, dim] points as a linear form."""
+
+
+def sheet(
+    system: System,
+    rows: int,
+    seed: int,
+    clustered: bool = True,
+    form_of: Form = linear_form,
+) -> Sheet:
     """Forms of every equation and condition at about `rows` points altogether.
 
     Points are low-discrepancy; `clustered` ones are denser towards the faces.
@@ -61,12 +72,12 @@ def sheet(system: System, rows: int, seed: int, clustered: bool = True) -> Sheet
     inside = int(rows * share / len(equations))
     around = int(rows * (1 - share) / max(1, len(conditions)))
     forms = [
-        linear_form(system, t, _points(system.problem, t, n, seed, clustered))
+        form_of(system, t, _points(system.problem, t, n, seed, clustered))
         for terms, n in ((equations, inside), (conditions, around))
         for t in terms
     ]
     everywhere = _points(system.problem, equations[0], 128, seed + 1, False)
-    inside_forms = [linear_form(system, t, everywhere) for t in conditions]
+    inside_forms = [form_of(system, t, everywhere) for t in conditions]
     inside = (*forms[: len(equations)], *inside_forms)
     return Sheet(tuple(forms), inside, everywhere)
 

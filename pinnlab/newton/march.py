@@ -18,6 +18,10 @@ from pinnlab.system.terms import Term
 FIRST_MODES = 16
 SHORTEST = 1e-5
 FIRST_SLAB = 1 / 16
+PATIENT_SHARE, HOPELESS = 0.3, 2.0
+"""After this share of the time the rest must take less than this times what is left."""
+PATIENCE, ROUGH = 3, 4.0
+"""More modes so many times must lower a tail by this factor, or data are rough."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,8 @@ class March:
         self.periodic = tuple(names.index(p) for p in system.problem.periodic)
         self.compiled: dict[tuple[Term, ...], Pointwise] = {}
         self.rough: set[int] = set()
+        self.tails: dict[int, list[float]] = {}
+        self.slab_seconds = 0.0
 
     def run(self) -> Slabs:
         """All slabs, as far as time and capacity allow."""
@@ -68,38 +74,47 @@ class March:
         data = self._initial()
         length = (end - start) * FIRST_SLAB
         edges, found = [start], []
+        grows, accepted = False, time.perf_counter()
         collocation = self._collocation(self._modes(data))
         while edges[-1] < end:
-            if self._late((edges[-1] - start) / (end - start)):
-                break
             left = end - edges[-1]
+            if self._late(left, length, grows):
+                break
             length = left if length > 0.999 * left else length
             solved = self._slab(collocation, edges[-1], length, data)
-            change = self._judged(solved, collocation)
+            change = self._judged(solved, collocation, length)
             if change == "shorter":
-                length /= 2
                 if length < SHORTEST * (end - start):
                     break
+                length /= 2
                 continue
             if isinstance(change, tuple):
-                if int(np.prod(change)) > self.most:
-                    break
                 data = [_padded(d, change, axis) for d in data]
                 collocation = self._collocation(change)
                 continue
+            self.tails.clear()
             edges.append(end if length == left else edges[-1] + length)
             found.append(solved.coefficients)
             data = self._end(collocation.space, solved, length)
             self.tell(len(found), solved.residual)
-            length = self._next_length(solved, length)
+            now = time.perf_counter()
+            self.slab_seconds, accepted = now - accepted, now
+            before, length = length, self._next_length(solved, length)
+            grows = length > before
         return Slabs(tuple(edges), tuple(found), edges[-1] == end, bool(self.rough))
 
-    def _late(self, share: float) -> bool:
-        """Whether time is up, or will be long before the end."""
+    def _late(self, left: float, length: float, grows: bool) -> bool:
+        """Whether time is up, or will be long before the end.
+
+        `left`: of the marching coordinate; slabs that still grow are given time.
+        """
         now = time.perf_counter()
-        spent, allowed = now - self.began, self.deadline - self.began
-        hopeless = spent > 0.3 * allowed and share < 0.5 * spent / allowed
-        return now > self.deadline or hopeless
+        spent, remaining = now - self.began, self.deadline - now
+        if remaining < 0:
+            return True
+        if grows or spent < PATIENT_SHARE * (spent + remaining):
+            return False
+        return left / length * self.slab_seconds > HOPELESS * remaining
 
     def _modes(self, data: list[np.ndarray]) -> tuple[int, ...]:
         shape = list(data[0].shape[1:])
@@ -129,24 +144,38 @@ class March:
         )
 
     def _judged(
-        self, solved: Solved, collocation: Collocation
+        self, solved: Solved, collocation: Collocation, length: float
     ) -> str | tuple[int, ...] | None:
         """What to change: nothing, "shorter" slabs, or more modes."""
         axis = self.evolution.axis
         c = solved.coefficients
         if not solved.converged or not np.isfinite(c).all():
             return "shorter"
+        whole = self.upper[axis] - self.lower[axis]
         if tail(c, axis + 1, False) > self.tolerance:
-            return "shorter"
+            if length > SHORTEST * whole:
+                return "shorter"
+            self.rough.add(axis)
         modes = collocation.space.modes
         for i in range(len(modes)):
             if i == axis or i in self.rough:
                 continue
-            if tail(c, i + 1, i in self.periodic) > self.tolerance:
-                more = list(modes)
-                more[i] = more_modes(modes[i], i in self.periodic)
-                return tuple(more)
+            last = tail(c, i + 1, i in self.periodic)
+            if last <= self.tolerance:
+                continue
+            more = list(modes)
+            more[i] = more_modes(modes[i], i in self.periodic)
+            if self._slow(i, last) or int(np.prod(more)) > self.most:
+                self.rough.add(i)
+                continue
+            return tuple(more)
         return None
+
+    def _slow(self, i: int, last: float) -> bool:
+        """Whether more modes in a row have hardly lowered the tail of coordinate i."""
+        seen = self.tails.setdefault(i, [])
+        seen.append(last)
+        return len(seen) > PATIENCE and last > seen[-1 - PATIENCE] / ROUGH
 
     def _next_length(self, solved: Solved, length: float) -> float:
         """A longer slab where the tail is far below the tolerance."""

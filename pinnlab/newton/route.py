@@ -11,8 +11,8 @@ from pinnlab.network.separable import Separable
 from pinnlab.newton.march import March, Slabs
 from pinnlab.newton.steady import Tell, solve_steady
 from pinnlab.newton.structure import Evolution, evolution_of, is_local
+from pinnlab.record import Observation, Record
 from pinnlab.system.system import System
-from pinnlab.train import Observation, Record
 
 
 MOST_UNKNOWNS = 3600

@@ -8,6 +8,7 @@ steps, alpha by optax's zoom line search. Where P^2 numbers do not fit; some los
 gradient a step, O(memory P) besides.
 """
 
+from dataclasses import replace
 from typing import TypeVar, cast
 
 import equinox as eqx
@@ -79,6 +80,9 @@ class Adam(AbstractOptimizer[AdamState]):
     ) -> AdamState:
         return state
 
+    def careful(self) -> "Adam":
+        return replace(self, learning_rate=self.learning_rate / 10)
+
 
 class LBFGSState(eqx.Module):
     """Value and gradient at the parameters, and optax's state.
@@ -97,7 +101,7 @@ class LBFGS(AbstractOptimizer[LBFGSState]):
     """L-BFGS with a zoom line search.
 
     A step that does not lower the loss is not taken and empties the memory; with an
-    empty memory it is a stall.
+    empty memory it is a stall. The search tries `first` times the direction first.
 
     !!! example
 
@@ -105,12 +109,17 @@ class LBFGS(AbstractOptimizer[LBFGSState]):
     """
 
     memory: int = eqx.field(static=True, default=30)
+    first: float = 1.0
+
+    @property
+    def _optax(self) -> optax.GradientTransformationExtraArgs:
+        return optax.lbfgs(self.first, self.memory)
 
     def init(
         self, objective: AbstractObjective, theta: Float[Array, " P"]
     ) -> LBFGSState:
         value, gradient = objective.value_and_grad(theta)
-        inner = cast(Memory, optax.lbfgs(memory_size=self.memory).init(theta))
+        inner = cast(Memory, self._optax.init(theta))
         # Weak types would compile the second step anew.
         inner = jax.tree.map(lambda x: jnp.asarray(x, x.dtype), inner)
         yes, no = jnp.asarray(True), jnp.asarray(False)
@@ -119,7 +128,7 @@ class LBFGS(AbstractOptimizer[LBFGSState]):
     def step(
         self, objective: AbstractObjective, theta: Float[Array, " P"], state: LBFGSState
     ) -> tuple[Float[Array, " P"], LBFGSState, Info]:
-        lbfgs = optax.lbfgs(memory_size=self.memory)
+        lbfgs = self._optax
         updates, inner = lbfgs.update(
             state.gradient,
             state.inner,
@@ -166,6 +175,9 @@ class LBFGS(AbstractOptimizer[LBFGSState]):
         search = search._replace(value=value, grad=gradient)
         inner = (memory._replace(updates=shifted), between, search)
         return LBFGSState(value, gradient, inner, state.fresh, jnp.asarray(False))
+
+    def careful(self) -> "LBFGS":
+        return replace(self, first=self.first / 10)
 
 
 def _pick(which: Bool[Array, ""], a: Picked, b: Picked) -> Picked:

@@ -17,6 +17,7 @@ for J'J, 9 P^3 for its eigenvectors, two residuals a trial; R P numbers of memor
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import equinox as eqx
 import jax
@@ -148,6 +149,9 @@ class LevenbergMarquardt(AbstractOptimizer[LevenbergMarquardtState]):
         # not one that a stall drove up.
         damping = jnp.where(state.stalled, self.first, state.damping)
         return LevenbergMarquardtState(damping, jnp.asarray(False))
+
+    def careful(self) -> "LevenbergMarquardt":
+        return replace(self, first=self.first * self.reach)
 
 
 class Trials(eqx.Module):

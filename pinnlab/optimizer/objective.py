@@ -81,3 +81,7 @@ class AbstractOptimizer(eqx.Module, Generic[State]):
 
         Value and gradient are computed anew, the curvature is kept.
         """
+
+    @abstractmethod
+    def careful(self) -> "AbstractOptimizer[State]":
+        """The same with a shorter first step: for a start after a divergence."""

@@ -14,6 +14,8 @@ Cost of a step: about 1.1 losses with gradient, one pass that reads H and one th
 rewrites it; P^2 numbers of memory.
 """
 
+from dataclasses import replace
+
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
@@ -46,9 +48,10 @@ class SSBroydenState(eqx.Module):
 class SSBroyden(AbstractOptimizer[SSBroydenState]):
     """Self-scaled Broyden with a strong Wolfe line search.
 
-    H starts as min(1, 1/|grad|) times the identity. It starts again where the direction
-    stops descending or the line search fails. A stall is a failure with a fresh H, or
-    one that less than `PROGRESS` of the loss separates from the last such start.
+    H starts as `first` times min(1, 1/|grad|) times the identity. It starts again where
+    the direction stops descending or the line search fails. A stall is a failure with a
+    fresh H, or one that less than `PROGRESS` of the loss separates from the last such
+    start.
 
     !!! example
 
@@ -57,11 +60,13 @@ class SSBroyden(AbstractOptimizer[SSBroydenState]):
         theta, state, info = optimizer.step(objective, theta, state)
     """
 
+    first: float = 1.0
+
     def init(
         self, objective: AbstractObjective, theta: Float[Array, " P"]
     ) -> SSBroydenState:
         value, gradient = objective.value_and_grad(theta)
-        scale = _first_scale(gradient)
+        scale = self.first * _first_scale(gradient)
         return SSBroydenState(
             value,
             gradient,
@@ -101,7 +106,7 @@ class SSBroyden(AbstractOptimizer[SSBroydenState]):
         reset = ~found.success | (change.valid & lost)
         skipped = found.success & ~change.valid
         reset = reset | (skipped & ~_descends(-hg, g))
-        scale = _first_scale(g)
+        scale = self.first * _first_scale(g)
         direction = jnp.where(skipped, -hg, direction)
         direction = jnp.where(reset, -scale * g, direction)
         hopeless = state.fresh | (found.value > (1 - PROGRESS) * state.anchor)
@@ -136,7 +141,7 @@ class SSBroyden(AbstractOptimizer[SSBroydenState]):
         value, gradient = objective.value_and_grad(theta)
         direction = -(state.inverse_hessian @ gradient)
         reset = ~_descends(direction, gradient)
-        scale = _first_scale(gradient)
+        scale = self.first * _first_scale(gradient)
         return SSBroydenState(
             value,
             gradient,
@@ -147,6 +152,9 @@ class SSBroyden(AbstractOptimizer[SSBroydenState]):
             jnp.full_like(value, jnp.inf),
             jnp.asarray(False),
         )
+
+    def careful(self) -> "SSBroyden":
+        return replace(self, first=self.first / 10)
 
 
 class Update(eqx.Module):

@@ -27,11 +27,11 @@ from pinnlab.reference.trajectory import Trajectory
 
 @dataclass(frozen=True, eq=False)
 class ConstantForm:
-    """w = sum over keys of linear[key] * derivative(key) + mass_inverse (-rest).
+    """w = sum over keys of linear[key] * (derivative key) + solve @ rest.
 
-    - `linear`: for each derivative its coefficients in the rates of the fields, [f, f']
-        reduced to one column [f], since a key belongs to one field.
+    - `linear`: for each derivative, its coefficient in the rate of each field [fields].
     - `solve`: minus the inverse of the mass matrix, [fields, equations].
+    - `rest`: what is left of each equation.
     """
 
     linear: dict[Key, np.ndarray]

@@ -24,6 +24,8 @@ from pinnlab.reference.trajectory import Trajectory
 
 SAVES = {0: 4000, 1: 400, 2: 96}
 """Saved times by the dimension of space: multiples of those of the result grid."""
+FINEST = 64
+"""The most steps from one saved time to the next; also the tightest tolerance."""
 COARSE = 2 / 3
 MOST_STEPS = 100_000
 """An explicit method that needs more gives way to an implicit one."""
@@ -106,13 +108,16 @@ class Adaptive:
 
     @cached_property
     def stiff(self) -> bool:
-        """Whether an implicit method is used."""
+        """Whether an implicit method is used: the explicit one needs too many steps."""
         evolution, y0 = self.evolution, self.collocation.start
         start = jnp.asarray(evolution.start)
         slope = lambda y: self.collocation.slope(start, y)
         jacobian = np.asarray(jax.jit(jax.jacfwd(slope))(y0))
         radius = np.abs(np.linalg.eigvals(jacobian)).max()
-        return bool(radius * abs(evolution.end - evolution.start) > STIFF)
+        if radius * abs(evolution.end - evolution.start) > STIFF:
+            return True
+        loose = self._integrator(implicit=False)(*self._arguments(self.saves))
+        return not bool(jnp.isfinite(loose).all())
 
     @property
     def saves(self) -> int:
@@ -120,7 +125,7 @@ class Adaptive:
 
     def tolerance(self, steps: int) -> float:
         """The relative tolerance that stands for a number of steps."""
-        return max(1e-5 * (self.saves / steps) ** 4, 1e-13)
+        return 1e-6 * (self.saves / steps) ** 4
 
     def label(self, steps: int) -> str:
         """One line for people."""
@@ -132,10 +137,18 @@ class Adaptive:
 
     @cached_property
     def _march(self):
+        return self._integrator(self.stiff)
+
+    def _arguments(self, steps: int) -> tuple[Array, Array, Array]:
+        y0 = self.collocation.start
+        largest = jnp.max(jnp.abs(y0))
+        scale = jnp.where(largest > 0, largest, 1.0)
+        return y0, jnp.asarray(self.tolerance(steps)), scale
+
+    def _integrator(self, implicit: bool) -> Callable[..., Array]:
         evolution = self.evolution
         times = jnp.linspace(evolution.start, evolution.end, self.saves + 1)
         term = dfx.ODETerm(lambda t, y, args: self.collocation.slope(jnp.asarray(t), y))
-        implicit = self.stiff
 
         @eqx.filter_jit
         def whole(y0: Array, tolerance: Array, scale: Array) -> Array:
@@ -162,10 +175,7 @@ class Adaptive:
         """Integrate to the tolerance that stands for a number of steps."""
         if coarse and self.evolution.space:
             return self.other(round(COARSE * self.count)).run(steps, False)
-        y0 = self.collocation.start
-        largest = jnp.max(jnp.abs(y0))
-        scale = jnp.where(largest > 0, largest, 1.0)
-        states = self._march(y0, jnp.asarray(self.tolerance(steps)), scale)
+        states = self._march(*self._arguments(steps))
         return self.collocation.trajectory(states)
 
 

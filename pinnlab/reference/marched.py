@@ -17,15 +17,16 @@ from pinnlab.reference.semilinear import space_order
 
 
 FOURIER = {
-    1: Limits(256, 8192, fourier.SAVES[1], 16),
-    2: Limits(64, 256, fourier.SAVES[2], 4),
-    3: Limits(32, 64, fourier.SAVES[3], 2),
+    1: Limits(256, 8192, fourier.SAVES[1], 16, 1, 2048 * fourier.SAVES[1]),
+    2: Limits(64, 256, fourier.SAVES[2], 4, 2, 2048 * fourier.SAVES[2]),
+    3: Limits(32, 64, fourier.SAVES[3], 2, 3, 2048 * fourier.SAVES[3]),
 }
 COLLOCATION = {
-    0: Limits(1, 1, lines.SAVES[0], 1),
-    1: Limits(48, 256, lines.SAVES[1], 2),
-    2: Limits(15, 30, lines.SAVES[2], 2),
+    0: Limits(1, 1, lines.SAVES[0], 1, 1, lines.FINEST * lines.SAVES[0]),
+    1: Limits(48, 256, lines.SAVES[1], 2, 2, lines.FINEST * lines.SAVES[1]),
+    2: Limits(15, 30, lines.SAVES[2], 2, 4, lines.FINEST * lines.SAVES[2]),
 }
+"""By the dimension of space."""
 LARGEST_MATRIX = 800
 
 

@@ -14,6 +14,8 @@ from pinnlab.reference.reference import Effort, NoReference
 from pinnlab.reference.trajectory import Trajectory
 
 
+MISSED = 0.1
+"""Two grids may both miss a pulse: more of the initial values lost is an error."""
 FACTORS = (1.5, 2, 3, 4, 6, 8, 12, 16)
 """By what the resolution in space is multiplied."""
 
@@ -35,12 +37,16 @@ class Limits:
     """Where refinement in space starts and ends, and the fewest steps.
 
     - `factor`: the most by which the resolution in space is multiplied at once.
+    - `power`: the seconds of a step grow with this power of the count.
+    - `most_steps`: beyond, time is not refined.
     """
 
     count: int
     most: int
     steps: int
     factor: float
+    power: int
+    most_steps: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +103,11 @@ class _Runs:
             begin = time.perf_counter()
             trajectory = self.resolution.run(steps, coarse)
             self.seconds[key] = time.perf_counter() - begin
-            self.values[key] = trajectory.at(self.points).T
+            if np.isfinite(trajectory.values).all():
+                self.values[key] = trajectory.at(self.points).T
+            else:
+                shape = (len(trajectory.values), len(self.points))
+                self.values[key] = np.full(shape, np.nan)
             if not coarse:
                 self.finest = trajectory
         return self.values[key]
@@ -135,17 +145,37 @@ def refine(
             best = Refined(runs.finest, now.errors, now.label, ())
         if now.worst <= error or _stagnates(history):
             break
-        count, steps = _next(history, limits, error / 2)
-        growth = (count / now.count) * (steps / now.steps)
-        ahead = 2.5 * growth * now.seconds + (count != now.count) * runs.compiling
-        if growth == 1 or time.perf_counter() + ahead > deadline:
+        left = deadline - time.perf_counter()
+        ahead = _affordable(history, limits, error / 2, runs.compiling, left)
+        if ahead is None:
             break
+        count, steps = ahead
         if count != now.count:
             runs = _begin(make, count, limits, points)
     if not np.isfinite(best.errors).all():
         raise NoReference("no resolution that fits the time is stable")
     efforts = tuple(Effort(m.label, m.worst, m.seconds) for m in history)
     return dataclasses.replace(best, efforts=efforts)
+
+
+def _affordable(
+    history: list[_Measured],
+    limits: Limits,
+    wish: float,
+    compiling: float,
+    left: float,
+) -> tuple[int, int] | None:
+    """The next count and steps; None where nothing finer fits the seconds left."""
+    now = history[-1]
+    count, steps = _next(history, limits, wish)
+    # What would reach the wish may not fit, and something smaller may.
+    smaller = min(count, 2 * round(0.75 * now.count)), min(steps, 2 * now.steps)
+    for more, finer in ((count, steps), smaller):
+        growth = (more / now.count) ** limits.power * (finer / now.steps)
+        ahead = 2.5 * growth * now.seconds + (more != now.count) * compiling
+        if (more, finer) != (now.count, now.steps) and ahead <= left:
+            return more, finer
+    return None
 
 
 def _begin(
@@ -159,6 +189,9 @@ def _begin(
 def _measure(runs: _Runs, count: int, steps: int) -> _Measured:
     in_time = _time_error(runs, steps)
     in_space = _distance(runs.get(steps, coarse=True), runs.get(steps))
+    assert runs.finest is not None
+    missed = runs.finest.missed(runs.points)
+    in_space = np.where(missed > MISSED, np.fmax(in_space, missed), in_space)
     label, spent = runs.resolution.label(steps), runs.seconds[steps, False]
     return _Measured(count, steps, label, in_time, in_space, spent)
 
@@ -170,7 +203,8 @@ def _time_error(runs: _Runs, steps: int) -> np.ndarray:
     if (steps // 4, False) not in runs.values:
         return difference
     before = _distance(runs.get(steps // 4), half)
-    ratio = before / np.maximum(difference, 1e-300)
+    with np.errstate(invalid="ignore"):
+        ratio = np.nan_to_num(before / np.maximum(difference, 1e-300))
     return difference / np.clip(ratio - 1, 1.0, 7.0)
 
 
@@ -185,14 +219,14 @@ def _next(history: list[_Measured], limits: Limits, wish: float) -> tuple[int, i
     now = history[-1]
     in_time, in_space = float(now.in_time.max()), float(now.in_space.max())
     if not np.isfinite(in_time):
-        return now.count, 4 * now.steps
+        return now.count, min(4 * now.steps, limits.most_steps)
     count, steps = now.count, now.steps
     if in_space > wish:
         factor = min(_count_factor(history, wish), limits.factor)
         count = min(2 * round(now.count * factor / 2), limits.most)
     # Where space is not resolved, the error in time means little.
     if in_time > wish and (in_space < 1e-2 or count == now.count):
-        steps *= _steps_factor(in_time, wish)
+        steps = min(steps * _steps_factor(in_time, wish), limits.most_steps)
     return count, steps
 
 

@@ -5,7 +5,7 @@ import time
 import jax
 
 from pinnlab.problem.problem import Problem
-from pinnlab.reference.evolution import marching, read_evolution
+from pinnlab.reference.initial_value import marching, read_evolution
 from pinnlab.reference.marched import march_evolution
 from pinnlab.reference.reference import NoReference, Reference
 from pinnlab.reference.steady import solve_steady
@@ -37,8 +37,11 @@ def solve_reference(problem: Problem, *, error: float, seconds: float) -> Refere
         try:
             evolution = read_evolution(problem)
             return march_evolution(evolution, error=error, deadline=begin + seconds)
-        except NoReference:
-            if len(problem.axes) > 1:
-                raise
+        except NoReference as first:
             left = seconds - (time.perf_counter() - begin)
-            return solve_steady(problem, error=error, seconds=left)
+            try:
+                # Time is one more axis of a collocation then.
+                return solve_steady(problem, error=error, seconds=left)
+            except NoReference as second:
+                both = f"{first.reason}; in space and time: {second.reason}"
+                raise NoReference(both) from second

@@ -59,6 +59,17 @@ class Trajectory:
     start: float
     initial: Callable[[np.ndarray], np.ndarray]
 
+    def missed(
+        self, points: Float[np.ndarray, "m dim"]
+    ) -> Float[np.ndarray, " fields"]:
+        """The part of the norm of the initial values that the grid has lost."""
+        places = np.unique(np.delete(points, self.time, axis=1), axis=0)
+        first = np.argmin(np.abs(self.times - self.start))
+        found = interpolate(self.lines, self.values[:, first], places)
+        norms = np.linalg.norm(found, axis=1)
+        given = np.linalg.norm(self.initial(places), axis=1)
+        return (given - norms) / np.where(given > 0, given, np.inf)
+
     def at(self, points: Float[np.ndarray, "m dim"]) -> Float[np.ndarray, "m fields"]:
         """The fields at points, coordinates in the problem's order."""
         samples = Samples(self.times)

@@ -250,10 +250,10 @@ def static_values(
     The parameters have the problem's values.
     """
     names = coordinates(problem)
-    parameters = {k: jnp.asarray(v) for k, v in problem.parameters.items()}
 
     def one(point: jax.Array) -> jax.Array:
         values = dict(zip(names, point, strict=True))
+        parameters = {k: jnp.asarray(v, float) for k, v in problem.parameters.items()}
         found = evaluate(expressions, Surroundings(values, parameters))
         return jnp.stack([jnp.asarray(v, float) for v in found])
 

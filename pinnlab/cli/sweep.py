@@ -1,0 +1,233 @@
+"""`sweep`: many runs of one problem, on a laptop or a cluster."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer.core import TyperGroup
+
+from pinnlab.cli.gallery import find_problem
+from pinnlab.cli.options import Json
+from pinnlab.cli.terminal import Status, console, friendly, leave
+from pinnlab.errors import ProblemError
+
+
+if TYPE_CHECKING:
+    from pinnlab.sweep.drive import Ending
+    from pinnlab.sweep.plan import Plan
+
+RUN = "run"
+
+
+class FileFirst(TyperGroup):
+    """`sweep FILE` means `sweep run FILE`."""
+
+    def parse_args(self, ctx, args: list[str]) -> list[str]:
+        """Put `run` in front of a first word that is not the name of a command."""
+        words = [a for a in args if not a.startswith("-")]
+        if words and words[0] not in self.commands:
+            args = [RUN, *args]
+        return TyperGroup.parse_args(self, ctx, args)
+
+
+sweep = typer.Typer(
+    cls=FileFirst,
+    no_args_is_help=True,
+    help="Many runs of one problem, on a laptop or a cluster: "
+    "`pinnlab sweep EXPERIMENT.toml`.",
+)
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a sweep.")]
+On = Annotated[
+    str,
+    typer.Option(
+        help="Where: local, slurm, runner (in an allocation: srun pinnlab sweep ...), "
+        "or the tcp://HOST:PORT of a Dask scheduler."
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(min=1, max=10_000, help="Runs at one time; chosen if missing."),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Check everything, print the size, stop.")
+]
+
+
+@sweep.command(RUN)
+@friendly
+def run(
+    experiment: Annotated[
+        Path, typer.Argument(metavar="EXPERIMENT.toml", help="An experiment file.")
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="A folder; the file's name if missing."),
+    ] = None,
+    on: On = "local",
+    workers: Workers = None,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+) -> None:
+    """Do every run of an experiment that has no result yet.
+
+    Exit status: 0 all verdicts are pass, 1 some are not, 2 the input is wrong, 3 some
+    runs failed, 130 stopped before the end.
+    """
+    from pinnlab.sweep.checks import check_plan
+    from pinnlab.sweep.experiment import load_experiment
+    from pinnlab.sweep.folder import save_plan
+    from pinnlab.sweep.plan import make_plan
+    from pinnlab.sweep.pools import check_place
+
+    check_place(on)
+    folder = output or Path(experiment.stem)
+    if folder.exists() and not folder.is_dir():
+        raise ProblemError(f"{folder}: is not a folder")
+    plan = make_plan(load_experiment(experiment), find_problem)
+    typer.echo(f"checking {len(plan.runs)} runs", err=True)
+    warnings = check_plan(plan, folder)
+    _announce(plan, folder, on, workers, warnings)
+    if dry_run:
+        return
+    save_plan(folder, plan)
+    _drive(folder, plan, on, workers, as_json)
+
+
+@sweep.command()
+@friendly
+def resume(
+    folder: Folder, on: On = "local", workers: Workers = None, as_json: Json = False
+) -> None:
+    """Do what is missing or failed in a folder, without its experiment file."""
+    from pinnlab.sweep.folder import load_plan
+    from pinnlab.sweep.pools import check_place
+
+    check_place(on)
+    plan = load_plan(folder)
+    _announce(plan, folder, on, workers, ())
+    _drive(folder, plan, on, workers, as_json)
+
+
+@sweep.command()
+@friendly
+def status(folder: Folder, as_json: Json = False) -> None:
+    """Show how far a sweep is; the tables sweep.h5 and sweep.csv are made anew."""
+    from pinnlab.cli.sweep_table import render_status, status_json
+    from pinnlab.sweep.folder import load_plan
+    from pinnlab.sweep.table import collect
+
+    rows = collect(folder, load_plan(folder))
+    if as_json:
+        typer.echo(json.dumps(status_json(folder, rows), indent=2))
+    else:
+        render_status(folder, rows, console())
+
+
+@sweep.command()
+@friendly
+def cancel(folder: Folder) -> None:
+    """Stop a sweep wherever it runs; results that are there stay."""
+    from pinnlab.sweep.drive import cancel as stop
+    from pinnlab.sweep.folder import load_plan
+
+    load_plan(folder)
+    count = stop(folder)
+    what = "no driver was running" if not count else f"told {count} to stop"
+    typer.echo(what, err=True)
+
+
+@sweep.command()
+@friendly
+def logs(
+    folder: Folder,
+    run: Annotated[
+        str | None, typer.Argument(help="A run, or how its name begins.")
+    ] = None,
+) -> None:
+    """Print what a run printed, and why it failed; without RUN of all failed ones."""
+    from pinnlab.sweep.folder import State, files, load_plan, read_error, state
+    from pinnlab.sweep.plan import described
+
+    plan = load_plan(folder)
+    failed = (r for r in plan.runs if state(folder, r.id) is State.FAILED)
+    for one in [plan.run(run)] if run else failed:
+        typer.echo(f"== {one.id}  {described(one.settings)}")
+        log = files(folder, one.id).log
+        if log.is_file():
+            typer.echo(log.read_text(encoding="utf-8", errors="replace"), nl=False)
+        error = read_error(folder, one.id)
+        if error:
+            typer.echo(error)
+
+
+@friendly
+def report(
+    folder: Folder,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The page.")] = Path(
+        "report.html"
+    ),
+    pictures: Annotated[
+        int, typer.Option(min=0, help="The most runs that have a picture.")
+    ] = 60,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite an existing file.")
+    ] = False,
+) -> None:
+    """Write one HTML page about a sweep: a table, pictures, each run's report."""
+    from pinnlab.atomic import check_writable, replacing
+    from pinnlab.sweep.folder import load_plan
+    from pinnlab.sweep.page import report_page
+    from pinnlab.sweep.table import collect
+
+    check_writable(output)
+    plan = load_plan(folder)
+    page = report_page(folder, plan, collect(folder, plan), pictures)
+    with replacing(output, force=force) as draft:
+        draft.write_text(page, encoding="utf-8")
+    typer.echo(str(output), err=True)
+
+
+def _announce(
+    plan: "Plan", folder: Path, on: str, workers: int | None, warnings: tuple[str, ...]
+) -> None:
+    from pinnlab.cli.progress import clock
+    from pinnlab.sweep.checks import estimate
+    from pinnlab.sweep.pools import pool_size
+
+    size = pool_size(on, plan, workers)
+    found = estimate(plan, folder, size)
+    for warning in warnings:
+        typer.echo(f"warning: {warning}", err=True)
+    typer.echo(
+        f"{plan.title}: {found.runs} runs, {found.done} done; {size} at one time, at "
+        f"most about {clock(found.seconds)}, {found.disk / 1e6:.0f} MB in {folder}",
+        err=True,
+    )
+
+
+def _drive(
+    folder: Path, plan: "Plan", on: str, workers: int | None, as_json: bool
+) -> None:
+    from pinnlab.cli.sweep_table import SweepProgress, render_status, status_json
+    from pinnlab.sweep.drive import drive
+    from pinnlab.sweep.pools import open_pool
+    from pinnlab.sweep.table import collect
+
+    progress = SweepProgress(len(plan.runs))
+    with open_pool(on, plan, folder, workers) as pool, progress:
+        ending = drive(folder, plan, pool, progress)
+    rows = collect(folder, plan)
+    render_status(folder, rows, console(error=True))
+    if as_json:
+        typer.echo(json.dumps(status_json(folder, rows), indent=2))
+    if ending.stopped:
+        leave(Status.INTERRUPTED, f"stopped; go on with: pinnlab sweep resume {folder}")
+    raise typer.Exit(int(_status(ending, all(r.passed for r in rows))))
+
+
+def _status(ending: "Ending", passed: bool) -> Status:
+    if ending.failed:
+        return Status.FAILED
+    return Status.PASS if passed else Status.NOT_PASSED

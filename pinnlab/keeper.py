@@ -1,0 +1,142 @@
+"""When checkpoints are written and read, and what is said about it."""
+
+import contextlib
+import signal
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Protocol
+
+from pinnlab.checkpoint import (
+    Identity,
+    made_with,
+    previous,
+    read_checkpoint,
+    write_checkpoint,
+)
+from pinnlab.errors import Preempted, ProblemError
+from pinnlab.snapshot import Snapshot
+
+
+PERIOD = 30.0
+"""Seconds between two checkpoints."""
+SHARE = 20.0
+"""A checkpoint is not written before this many times its own seconds have passed."""
+
+
+class Signals(Protocol):
+    """What asks a run to stop."""
+
+    @property
+    def received(self) -> int | None:
+        """The signal that waits to be obeyed."""
+        ...
+
+    def deferred(self) -> AbstractContextManager[None]:
+        """Inside, a signal waits; outside it acts at once."""
+        ...
+
+
+class Keeper:
+    """Keeps the checkpoints of one run.
+
+    **Arguments:**
+
+    - `path`: of the newest checkpoint.
+    - `resume`: whether to go on from a checkpoint that is there.
+    - `say`: told what users should know.
+    - `signals`: what asks the run to stop; None: only exceptions do.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        resume: bool = False,
+        say: Callable[[str], None] = lambda message: None,
+        signals: Signals | None = None,
+    ):
+        self.path = path
+        self.resume = resume
+        self.say = say
+        self.signals = signals
+        self.identity: Identity | None = None
+        self.problems: set[str] = set()
+        self.last, self.cost = time.monotonic(), 0.0
+        self.owned = False
+
+    def deferring(self) -> AbstractContextManager[None]:
+        """Inside, a signal waits for the next `pause`."""
+        return self.signals.deferred() if self.signals else nullcontext()
+
+    def start(self, identity: Identity) -> Snapshot | None:
+        """What the run goes on from; None where it starts anew.
+
+        Raises `ProblemError` for the checkpoint of another run.
+        """
+        self.identity = identity
+        self.last = time.monotonic()
+        there = [p for p in (self.path, previous(self.path)) if p.exists()]
+        if not self.resume:
+            if there:
+                self.say(f"{there[0]} will be replaced: --resume would go on from it")
+            return None
+        for path in there:
+            try:
+                found = read_checkpoint(path, identity)
+            except (OSError, ValueError) as error:
+                if isinstance(error, ProblemError):
+                    raise
+                self.say(f"warning: {path} is not used: {error}")
+                continue
+            self.owned = True
+            self.say(
+                f"going on from {path}, iteration {found.snapshot.record.iterations}"
+            )
+            if found.made_with != made_with():
+                was = f"{found.made_with}; this is {made_with()}"
+                self.say(f"warning: it was written by {was}: the last bits may differ")
+            return found.snapshot
+        self.say(f"there is no checkpoint {self.path} to go on from: starting anew")
+        return None
+
+    def pause(self, take: Callable[[], Snapshot]) -> bool:
+        """Write a checkpoint if one is due or a signal came; whether to stop.
+
+        Raises `Preempted` where the run is to be continued later.
+        """
+        signum = self.signals.received if self.signals else None
+        waited = time.monotonic() - self.last
+        due = waited > max(PERIOD, SHARE * self.cost)
+        failure = self._write(take()) if due or signum is not None else None
+        if signum is None or signum == signal.SIGINT:
+            return signum is not None
+        name = signal.Signals(signum).name
+        if failure is not None and not self.path.exists():
+            raise OSError(f"stopped by {name}, and {failure}")
+        raise Preempted(f"stopped by {name}: --resume goes on from {self.path}")
+
+    def _write(self, snapshot: Snapshot) -> str | None:
+        """What went wrong, if anything: it must not end the run."""
+        assert self.identity is not None
+        began = time.monotonic()
+        failure = None
+        try:
+            write_checkpoint(self.path, snapshot, self.identity)
+            self.owned = True
+        except (OSError, ProblemError, MemoryError) as error:
+            failure = f"no checkpoint could be written: {error}"
+            if failure not in self.problems:
+                self.problems.add(failure)
+                self.say(f"warning: {failure}")
+                snapshot.record.events.append(failure)
+        self.last = time.monotonic()
+        self.cost = self.last - began
+        return failure
+
+    def finish(self) -> None:
+        """The result is written: checkpoints of this run are removed."""
+        for path in (self.path, previous(self.path)) if self.owned else ():
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)

@@ -1,0 +1,127 @@
+"""The programs of a stage of training: compiled once, and run on the device."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from pinnlab.optimizer import AbstractOptimizer
+from pinnlab.points import look
+from pinnlab.residual import Known, LeastSquares
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One optimizer run.
+
+    - `iterations`: at most this many (0: no limit).
+    - `look`: iterations between measurements of the held-out residual.
+    - `redraw`: whether the points are drawn anew at each look.
+    - `pool`: points in the pool for each point that is drawn.
+    """
+
+    name: str
+    optimizer: AbstractOptimizer
+    iterations: int
+    look: int
+    redraw: bool
+    pool: int
+
+    def careful(self, times: int) -> "Stage":
+        """The stage with an optimizer that was made more careful so many times."""
+        optimizer = self.optimizer
+        for _ in range(times):
+            optimizer = optimizer.careful()
+        return replace(self, optimizer=optimizer)
+
+
+class Programs(eqx.Module):
+    """The compiled programs of a stage."""
+
+    value_and_grad: Callable
+    init: Callable
+    resume: Callable
+    advance: Callable
+    look: Callable
+
+    def start(self, objective: LeastSquares, theta: Array):
+        """The optimizer's first state."""
+        return self.init(Known(*self.value_and_grad(objective, theta)), theta)
+
+    def refresh(self, objective: LeastSquares, theta: Array, state):
+        """The optimizer's state after the points have changed."""
+        known = Known(*self.value_and_grad(objective, theta))
+        return self.resume(known, theta, state)
+
+
+Inspect = Callable[[Stage, Programs], Programs]
+"""Looks at a stage's compiled programs, and may wrap them."""
+
+
+def _advance(
+    objective: LeastSquares, carry: tuple, count: Array, optimizer: AbstractOptimizer
+) -> tuple:
+    """At most `count` steps; fewer if the optimizer stalls or the loss is lost.
+
+    There is one copy of a step: a second one, compiled in another surrounding, may
+    round otherwise, and then results would depend on how steps are grouped into calls.
+    """
+
+    def more(loop: tuple) -> Array:
+        done, _, info = loop
+        return (done < count) & ~info.stalled & jnp.isfinite(info.loss)
+
+    def step(loop: tuple) -> tuple:
+        done, (theta, state), _ = loop
+        theta, state, info = optimizer.step(objective, theta, state)
+        return done + 1, (theta, state), info
+
+    start = (jnp.asarray(0), carry, None)
+    _, _, shapes = jax.eval_shape(step, start)
+    nothing = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
+    done, carry, info = jax.lax.while_loop(more, step, (*start[:2], nothing))
+    return carry, info, done
+
+
+def compile_stage(
+    stage: Stage, objective: LeastSquares, theta: Float[Array, " P"]
+) -> Programs:
+    """Compile a stage's programs ahead of time."""
+    optimizer = stage.optimizer
+
+    def value_and_grad(objective: LeastSquares, theta: Array) -> tuple:
+        return objective.value_and_grad(theta)
+
+    def init(known: Known, theta: Array):
+        return optimizer.init(known, theta)
+
+    def resume(known: Known, theta: Array, state):
+        return optimizer.refresh(known, theta, state)
+
+    def advance(objective: LeastSquares, carry: tuple, count: Array) -> tuple:
+        return _advance(objective, carry, count, optimizer)
+
+    def fresh(objective: LeastSquares, theta: Array, key: Array) -> tuple:
+        return look(objective, theta, key, stage.pool)
+
+    both = compiled(value_and_grad, objective, theta)
+    known = Known(*both(objective, theta))
+    began = compiled(init, known, theta)
+    state = began(known, theta)
+    return Programs(
+        both,
+        began,
+        compiled(resume, known, theta, state),
+        compiled(advance, objective, (theta, state), jnp.asarray(1), donate=True),
+        compiled(fresh, objective, theta, jax.random.key(0)),
+    )
+
+
+def compiled(function: Callable, *arguments, donate: bool = False) -> Callable:
+    donated = "all-except-first" if donate else "none"
+    jitted: Any = eqx.filter_jit(function, donate=donated)
+    return jitted.lower(*arguments).compile()

@@ -1,0 +1,225 @@
+"""Pictures of a sweep: errors over the axes with seed bands, and against the time."""
+
+import math
+from collections.abc import Callable
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from pinnlab.plotting.style import COLORS, GRAY, LOGARITHMIC, RC, VERDICTS
+from pinnlab.plotting.style import math as symbol
+from pinnlab.sweep.dataset import SEED, SPREAD, Dataset, seed_statistics
+
+
+WIDTH, HEIGHT = 4.6, 3.4
+MOST_LINES = len(COLORS)
+MOST_TICKS = 8
+SPAN = 20.0
+"""Largest over smallest value from which an axis is logarithmic."""
+
+LABELS = {
+    "rel_l2": "relative $L^2$ error",
+    "estimate": "estimated relative $L^2$ error",
+    "residual": "held-out residual",
+}
+
+
+def sweep_figure(dataset: Dataset) -> Figure:
+    """The default picture of a sweep.
+
+    One axis gives a line with a band over the seeds; two give a heat map and lines;
+    more give a line for each and a heat map of the first two, medians over the rest.
+    The last panel has error against time, and the runs that no other beats in both.
+
+    !!! example
+        ```python
+        sweep_figure(read_dataset(Path("study/sweep.h5"))).savefig("study.png")
+        ```
+    """
+    name = measure(dataset)
+    dims = [d for d in dataset.dims if d != SEED]
+    cells: list[Callable[[Axes], Axes]] = []
+    if len(dims) >= 2:
+        cells.append(lambda ax: heat_map(dataset, name, dims[0], dims[1], ax))
+    if len(dims) == 2:
+        cells.append(lambda ax: lines(dataset, name, dims[0], ax, split=dims[1]))
+    else:
+        cells += [lambda ax, d=d: lines(dataset, name, d, ax) for d in dims or [SEED]]
+    cells.append(lambda ax: pareto(dataset, name, ax))
+    columns = min(3, len(cells))
+    rows = math.ceil(len(cells) / columns)
+    with matplotlib.rc_context(RC):
+        size = WIDTH * columns, HEIGHT * rows + 0.4
+        picture = Figure(figsize=size, layout="constrained")
+        axes = picture.subplots(rows, columns, squeeze=False).ravel()
+        for ax, draw in zip(axes, cells, strict=False):
+            draw(ax)
+        for ax in axes[len(cells) :]:
+            ax.set_visible(False)
+        picture.suptitle(dataset.title, x=0.01, ha="left")
+    return picture
+
+
+def measure(dataset: Dataset) -> str:
+    """The error where it is known, else its estimate, else the held-out residual."""
+    known = (n for n in LABELS if np.isfinite(dataset.variables[n]).any())
+    return next(known, "residual")
+
+
+def lines(
+    dataset: Dataset, name: str, dim: str, ax: Axes, *, split: str | None = None
+) -> Axes:
+    """Medians along one axis with bands from the lower to the upper quartile.
+
+    **Arguments:**
+
+    - `split`: another axis, a line for each of its values; without it the quartiles
+      are over everything else.
+    """
+    count = dataset.dims[split] if split else 1
+    shown = np.unique(np.linspace(0, count - 1, min(count, MOST_LINES)).astype(int))
+    places = _places(dataset, dim)
+    for color, i in zip(COLORS, shown, strict=False):
+        low, middle, high, _ = _along(dataset, name, dim, split, int(i))
+        label = _labels(dataset, split)[i] if split else None
+        ax.fill_between(places, low, high, color=color, alpha=0.2, lw=0)
+        ax.plot(places, middle, "o-", ms=4, color=color, label=label)
+    _across(ax, dataset, dim)
+    ax.set_ylabel(LABELS[name])
+    _log_up(ax, dataset.variables[name])
+    if split:
+        ax.legend(loc="best", title=_name(split))
+    return ax
+
+
+def heat_map(dataset: Dataset, name: str, first: str, second: str, ax: Axes) -> Axes:
+    """Medians over everything else, a cell for each pair of values."""
+    order = [first, second]
+    values = _medians(dataset, name, order)
+    known = values[np.isfinite(values) & (values > 0)]
+    low, high = (known.min(), known.max()) if known.size else (1e-16, 1.0)
+    norm = LogNorm(low, max(high, 10 * low))
+    image = np.ma.masked_invalid(values.T)
+    mesh = ax.pcolormesh(image, norm=norm, cmap=LOGARITHMIC, edgecolors="white", lw=0.5)
+    ax.set_facecolor("#EEEEEE")  # Where there was no run.
+    for axis, dim in ((ax.xaxis, first), (ax.yaxis, second)):
+        labels = _labels(dataset, dim)
+        step = math.ceil(len(labels) / MOST_TICKS)
+        axis.set_ticks([i + 0.5 for i in range(0, len(labels), step)], labels[::step])
+    ax.spines[:].set_visible(False)
+    ax.set(xlabel=_name(first), ylabel=_name(second), title=LABELS[name])
+    figure = ax.get_figure()
+    if figure is not None:
+        figure.colorbar(mesh, ax=ax, pad=0.02, aspect=22).outline.set_visible(False)
+    return ax
+
+
+def pareto(dataset: Dataset, name: str, ax: Axes) -> Axes:
+    """Error against training time by verdict, and the front that no run is below."""
+    errors = dataset.variables[name].ravel()
+    seconds = dataset.variables["train_seconds"].ravel()
+    verdicts = dataset.variables["verdict"].ravel()
+    known = np.isfinite(errors) & np.isfinite(seconds) & (seconds > 0)
+    for verdict, color in VERDICTS.items():
+        chosen = known & np.array([str(v).startswith(verdict) for v in verdicts])
+        if chosen.any():
+            label = f"{verdict} ({chosen.sum()})"
+            ax.plot(seconds[chosen], errors[chosen], "o", ms=4, color=color,
+                    alpha=0.8, label=label)  # fmt: skip
+    front = pareto_front(seconds[known], errors[known])
+    ax.plot(*front, drawstyle="steps-post", color=GRAY, lw=1, zorder=0)
+    ax.set(xlabel="training seconds", ylabel=LABELS[name], xscale="log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    _log_up(ax, errors)
+    if known.any():
+        ax.legend(loc="best")
+    return ax
+
+
+def pareto_front(
+    seconds: np.ndarray, errors: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The runs that are better than every faster one, by time."""
+    order = np.lexsort((errors, seconds))
+    best = np.minimum.accumulate(errors[order])
+    first = np.concatenate([[True], best[1:] < best[:-1]])[: len(order)]
+    return seconds[order][first], errors[order][first]
+
+
+def _along(
+    dataset: Dataset, name: str, dim: str, split: str | None, index: int
+) -> np.ndarray:
+    """Quartiles, median and worst along an axis, [4, size]."""
+    if split:
+        statistics = seed_statistics(dataset, name)
+        dims = [d for d in dataset.dims if d != SEED]
+        parts = [statistics[part] for part in SPREAD]
+        cut = [np.take(p, index, dims.index(split)) for p in parts]
+        return np.array(cut)
+    axis = list(dataset.dims).index(dim)
+    values = np.moveaxis(dataset.variables[name], axis, 0)
+    values = values.reshape(len(values), -1)
+    found = np.full((4, len(values)), np.nan)
+    for i, row in enumerate(values):
+        row = row[np.isfinite(row)]
+        if row.size:
+            found[:, i] = *np.quantile(row, [0.25, 0.5, 0.75]), row.max()
+    return found
+
+
+def _medians(dataset: Dataset, name: str, order: list[str]) -> np.ndarray:
+    """Medians of what is known over all axes but two, [first, second]."""
+    axes = [list(dataset.dims).index(d) for d in order]
+    values = np.moveaxis(dataset.variables[name], axes, [0, 1])
+    values = values.reshape(*values.shape[:2], -1)
+    known = np.any(np.isfinite(values), axis=-1)
+    filled = np.where(known[..., None], values, 0.0)
+    return np.where(known, np.nanmedian(filled, axis=-1), np.nan)
+
+
+def _name(dim: str | None) -> str:
+    return symbol(dim or "")
+
+
+def _labels(dataset: Dataset, dim: str | None) -> list[str]:
+    """The values of an axis as texts; those of a zipped group together."""
+    found = {n: v for n, (over, v) in dataset.coordinates.items() if over == dim}
+    # A zipped group is numbered under its own name.
+    columns = [v for n, v in found.items() if n != dim or len(found) == 1]
+    return [", ".join(map(_text, row)) for row in zip(*columns, strict=True)]
+
+
+def _text(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _numbers(dataset: Dataset, dim: str) -> np.ndarray | None:
+    values = dataset.coordinates.get(dim, ("", np.array([], object)))[1]
+    return None if values.dtype == object else values
+
+
+def _places(dataset: Dataset, dim: str) -> np.ndarray:
+    numbers = _numbers(dataset, dim)
+    return np.arange(dataset.dims[dim]) if numbers is None else numbers
+
+
+def _across(ax: Axes, dataset: Dataset, dim: str) -> None:
+    """The axis to the right: logarithmic for wide ranges, few values as its ticks."""
+    numbers, count = _numbers(dataset, dim), dataset.dims[dim]
+    ax.set_xlabel(_name(dim))
+    wide = numbers is not None and 0 < SPAN * numbers.min() <= numbers.max()
+    if wide:
+        ax.set_xscale("log")
+    if numbers is None or (count <= MOST_TICKS and not wide):
+        ax.set_xticks(_places(dataset, dim), _labels(dataset, dim))
+
+
+def _log_up(ax: Axes, values: np.ndarray) -> None:
+    if (values[np.isfinite(values)] > 0).any():
+        ax.set_yscale("log")

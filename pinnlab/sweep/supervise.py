@@ -1,0 +1,155 @@
+"""One run in a process of its own, watched: stopped, retried, and never done twice."""
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from pinnlab.sweep.beacon import alive, claimed, lost
+from pinnlab.sweep.folder import Files, drivers, files, record_error
+
+
+POLL = 0.2
+LOOK = 1.0
+"""Seconds between two looks at the process, and at the files that may stop it."""
+
+GRACE = 10.0
+"""Seconds that a run has to end when it is told to."""
+
+ATTEMPTS = 3
+"""Times that a run is started when it was killed from outside."""
+
+
+class Outcome(Enum):
+    """How an attempt at a run ended. `BUSY`: somebody else works on it."""
+
+    DONE = "done"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    BUSY = "busy"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run to be done in a folder; plain data, so that it travels to any computer.
+
+    - `driver`: the name of the driver's beacon; without it the run stops.
+    - `cpus`: cores that it may use; `seconds`: the most it may take, 0 for no limit.
+    """
+
+    folder: str
+    run: str
+    driver: str
+    cpus: int
+    seconds: float
+
+
+def supervise(job: Job, devices: str | None = None) -> Outcome:
+    """Do a run, unless it is done already.
+
+    The run is a process of its own, so that it can really be stopped, its threads can
+    be limited, and its memory returns. It ends when this process does.
+
+    **Arguments:**
+
+    - `devices`: the GPUs that it may see, None for all.
+    """
+    own = files(Path(job.folder), job.run)
+    with claimed(own.lease) as lease:
+        # Asked again under the lease: another may just have finished.
+        if own.result.exists():
+            return Outcome.DONE
+        if lease is None:
+            return Outcome.BUSY
+        if not alive(_driver(job)):
+            return Outcome.STOPPED
+        own.error.unlink(missing_ok=True)
+        code: int | None = 0
+        for _ in range(ATTEMPTS):
+            code = _attempt(job, own, lease, devices)
+            if own.result.exists():
+                return Outcome.DONE
+            if code is None:
+                return Outcome.STOPPED
+            if own.error.exists():
+                return Outcome.FAILED
+        record_error(Path(job.folder), job.run, "killed", _how_it_ended(code or 0))
+        return Outcome.FAILED
+
+
+def command(job: Job) -> list[str]:
+    """What is started for a run."""
+    return [sys.executable, "-m", "pinnlab.sweep.child", job.folder, job.run]
+
+
+def _driver(job: Job) -> Path:
+    return drivers(Path(job.folder)) / job.driver
+
+
+def _attempt(job: Job, own: Files, lease: Path, devices: str | None) -> int | None:
+    """The exit status of one process; None where it was told to stop."""
+    began = time.monotonic()
+    with own.log.open("ab") as log:
+        # A terminal's Ctrl-C is for the driver: the group of the child is its own.
+        process = subprocess.Popen(
+            command(job),
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            env=environment(job.cpus, devices),
+            start_new_session=True,
+        )
+        try:
+            looked = began
+            while process.poll() is None:
+                time.sleep(POLL)
+                if time.monotonic() - looked < LOOK:
+                    continue
+                looked = time.monotonic()
+                if not alive(_driver(job)) or lost(lease):
+                    return None
+                if 0 < job.seconds < looked - began:
+                    message = f"stopped after {job.seconds:g} s ([resources] time)"
+                    record_error(Path(job.folder), job.run, "time", message)
+                    break
+        finally:
+            _end(process)
+    return process.returncode
+
+
+def _end(process: subprocess.Popen) -> None:
+    """End a process: its input closes, which it takes as the wish to end."""
+    with contextlib.suppress(BrokenPipeError):
+        if process.stdin:
+            process.stdin.close()
+    try:
+        process.wait(GRACE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def environment(cpus: int, devices: str | None) -> Mapping[str, str]:
+    """The environment of a run: its number of threads, and the GPUs it may see."""
+    count = str(cpus)
+    found = dict(os.environ)
+    # NPROC sizes the pools of XLA, the others those of NumPy and SciPy.
+    for name in ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        found[name] = count
+    if devices is not None:
+        found["CUDA_VISIBLE_DEVICES"] = devices
+    return found
+
+
+def _how_it_ended(code: int) -> str:
+    if code < 0:
+        return (
+            f"the process was killed by signal {-code}, {ATTEMPTS} times; signal 9 "
+            "may mean that there was too little memory ([resources] memory)"
+        )
+    return f"the process ended with status {code}, {ATTEMPTS} times; see its log"

@@ -1,0 +1,112 @@
+"""An error estimate without a truth: the linearized error equation.
+
+For F(u) = 0 and a computed u the error e solves F'(u) e = -F(u) up to terms of second
+order in e, with the conditions' linearizations driven by their violations. That is a
+linear problem, so random features and least squares solve it (`pinnlab.linear`).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pinnlab.equation.expression import Expression
+from pinnlab.equation.structure import degree
+from pinnlab.evaluation import Evaluator, field_expressions
+from pinnlab.linear.forms import LinearForm, Piece, linear_form
+from pinnlab.linear.route import MOST_COORDINATES
+from pinnlab.linear.search import Search
+from pinnlab.newton.pointwise import Pointwise
+from pinnlab.newton.structure import is_local
+from pinnlab.residual import Model
+from pinnlab.result import FieldEstimate
+from pinnlab.system.system import System
+from pinnlab.system.terms import Term
+
+
+GOOD = 0.1
+"""Held-out residual of the error equation, relative to its terms, that suffices."""
+USABLE = 0.5
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Estimated errors.
+
+    - `values`: u - truth by field at the grid's points, [m] each.
+    - `quality`: the held-out residual of the error equation, relative to its terms.
+    """
+
+    fields: tuple[FieldEstimate, ...]
+    values: dict[str, np.ndarray]
+    quality: float
+
+
+class Tangent:
+    """The linear forms of a system around a model: residuals and their derivative."""
+
+    def __init__(self, system: System, model: Model):
+        self.system, self.model = system, model
+        self.compiled: dict[Term, tuple[Pointwise, Evaluator]] = {}
+
+    def form(self, system: System, term: Term, points: np.ndarray) -> LinearForm:
+        """A term's linearization at [n, dim] points; `rest` is its residual there."""
+        if isinstance(term.residual, Expression) and degree(term.residual) <= 1:
+            pieces = linear_form(system, term, points).pieces
+            residual = Evaluator(system, (term,))(self.model, points)[:, 0]
+            return LinearForm(pieces, residual)
+        if term not in self.compiled:
+            pointwise = Pointwise(system, (term,))
+            self.compiled[term] = pointwise, Evaluator(system, pointwise.partials)
+        pointwise, evaluator = self.compiled[term]
+        values = evaluator(self.model, points)
+        residual, slopes = pointwise(points, values)
+        places = pointwise.locations(points)
+        pieces = tuple(
+            Piece(p.field, p.orders, slopes[:, 0, j, None], place[:, None, :])
+            for j, (p, place) in enumerate(zip(pointwise.partials, places, strict=True))
+        )
+        return LinearForm(pieces, residual[:, 0])
+
+
+def error_estimate(
+    system: System, model: Model, grid: np.ndarray, seconds: float, seed: int = 0
+) -> Estimate | str:
+    """Estimate the errors of a model.
+
+    **Arguments:**
+
+    - `grid`: where the norms are taken, [m, dim].
+    - `seconds`: for the search for features.
+
+    **Returns:** the estimate, or why there is none.
+    """
+    if len(system.coordinates) > MOST_COORDINATES:
+        return f"the error equation is solved in at most {MOST_COORDINATES} coordinates"
+    if not (system.is_linear or is_local(system)):
+        return "the equations have nonlinear integrals or are Python functions"
+    tangent = Tangent(system, model)
+    quiet = lambda phase, tried, elapsed, worst: False
+    try:
+        search = Search(system, seconds, seed + 7, quiet, tangent.form)
+        found = search.run(GOOD / 10)
+    except (ValueError, np.linalg.LinAlgError) as failure:
+        return f"the error equation could not be solved: {failure}"
+    quality = found.solved.worst
+    if not quality < USABLE:
+        return (
+            f"the residual is too rough: {quality:.0%} of the error equation is left "
+            "unsolved"
+        )
+    solved = found.solved
+    waves, _ = solved.features.waves(grid)
+    coefficients = solved.coefficients.reshape(len(system.fields), -1)
+    correction = waves @ coefficients.T
+    ours = Evaluator(system, field_expressions(system))(model, grid)
+    fields = []
+    for j, name in enumerate(system.fields):
+        corrected = float(np.linalg.norm(ours[:, j] + correction[:, j]))
+        size = corrected or float(len(grid)) ** 0.5
+        relative = float(np.linalg.norm(correction[:, j])) / size
+        fields.append(FieldEstimate(name, relative))
+    values = {f: -correction[:, j] for j, f in enumerate(system.fields)}
+    return Estimate(tuple(fields), values, quality)

@@ -1,0 +1,85 @@
+"""After solving: the truth, the classical solver's cost, and what was measured."""
+
+import dataclasses
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pinnlab.residual import Model
+from pinnlab.result import ReferenceCheck
+from pinnlab.system.system import System
+from pinnlab.verify.against import (
+    Truth,
+    exact_truth,
+    field_errors,
+    reference_truth,
+)
+from pinnlab.verify.classical import Classical, classical, finer
+from pinnlab.verify.estimate import Estimate, error_estimate
+from pinnlab.verify.truth import Evidence, gather
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What is known about a solution: evidence, the truth it came from, the cost.
+
+    `estimate`: of the errors where there is no truth, or why there is none.
+    """
+
+    evidence: Evidence
+    truth: Truth | None
+    reference: ReferenceCheck | None
+    estimate: Estimate | str = ""
+
+
+ESTIMATE_SECONDS = 15.0
+
+
+def verify(
+    system: System,
+    model: Model,
+    training_points: np.ndarray,
+    grid: np.ndarray,
+    target: float,
+    seconds: float,
+) -> Verified:
+    """Measure a solution against the best truth there is.
+
+    **Arguments:**
+
+    - `training_points`: the interior points of the last loss, [n, dim].
+    - `grid`: the points of the result, [m, dim].
+    - `seconds`: for the classical solver; without any it is not tried.
+    """
+    truth = exact_truth(system, grid)
+    beside = classical(system.problem, target, seconds) if seconds > 0 else None
+    if truth is None and beside is not None and beside.reference is not None:
+        truth = reference_truth(beside.reference, grid)
+        error = max(f.rel_l2 for f in field_errors(system, model, truth, grid))
+        beside = finer(beside, system.problem, min(error, target), seconds)
+        if beside.reference is not None:
+            truth = reference_truth(beside.reference, grid)
+    evidence = gather(system, model, training_points, truth, grid)
+    estimate: Estimate | str = "a truth is known"
+    if truth is None and seconds > 0:
+        estimate = error_estimate(system, model, grid, min(seconds, ESTIMATE_SECONDS))
+    if isinstance(estimate, Estimate):
+        evidence = dataclasses.replace(evidence, estimates=estimate.fields)
+    check = None if beside is None else _check(beside, evidence)
+    return Verified(evidence, truth, check, estimate)
+
+
+def _check(beside: Classical, evidence: Evidence) -> ReferenceCheck:
+    reference = beside.reference
+    if reference is None:
+        return ReferenceCheck("", beside.reason, math.inf, beside.seconds, math.inf)
+    error = max((f.rel_l2 for f in evidence.fields), default=math.nan)
+    alike = reference.seconds_to(error) if math.isfinite(error) else None
+    return ReferenceCheck(
+        reference.method,
+        "",
+        reference.error,
+        beside.seconds,
+        math.inf if alike is None else alike,
+    )

@@ -1,0 +1,82 @@
+"""Error estimates from the linearized equations, and the verdicts they lead to."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from pinnlab import loads_problem, solve
+from pinnlab.grids import grid_axes, grid_points
+from pinnlab.result import EquationCheck, FieldError, FieldEstimate
+from pinnlab.verify.estimate import Estimate, error_estimate
+from pinnlab.verify.truth import Evidence, judge
+
+
+LAYERS = """
+coordinates = { x = [0, 1] }
+fields = ["u"]
+[equations]
+explosion = "dxx(u) + exp(u) = f"
+[definitions]
+f = "exp(sin(pi*x)) - pi^2*sin(pi*x)"
+[conditions]
+ends = { on = ["x = 0", "x = 1"], equation = "u = 0" }
+[exact]
+u = "sin(pi*x)"
+[solver]
+strategy = "separable"
+"""
+
+FINE = (EquationCheck("heat", "", 1e-6, 1e-6),)
+
+
+@pytest.fixture(scope="module")
+def solved():
+    return solve(loads_problem(LAYERS, "layers"), target=1e-8, reference=False)
+
+
+@pytest.mark.parametrize("size", [1e-2, 1e-6])
+def test_the_estimate_is_the_error_of_a_disturbed_solution(solved, size):
+    bump = jnp.zeros_like(solved.model.network.coefficients).at[0, 0, 3].add(size)
+    network = dataclasses.replace(
+        solved.model.network, coefficients=solved.model.network.coefficients + bump
+    )
+    model = dataclasses.replace(solved.model, network=network)
+    grid = grid_points(solved.problem, grid_axes(solved.problem))
+    with jax.enable_x64(True):
+        found = error_estimate(solved.system, model, grid, 5.0)
+    assert isinstance(found, Estimate)
+    # The disturbance is size T_3(2x - 1).
+    z = 2 * grid[:, 0] - 1
+    error = size * (4 * z**3 - 3 * z)
+    np.testing.assert_allclose(found.values["u"], error, atol=0.05 * size)
+    true = np.linalg.norm(error) / np.linalg.norm(np.sin(np.pi * grid[:, 0]))
+    assert found.fields[0].rel_l2 == pytest.approx(true, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("error", "verdict"),
+    [(1e-4, "pass (estimated)"), (5e-4, "unverified"), (5e-3, "fail")],
+)
+def test_verdicts_by_an_estimate(error, verdict):
+    evidence = Evidence(FINE, (), (), (FieldEstimate("u", error),))
+    assert judge(evidence, 1e-3, "done").verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("error", "own", "verdict"),
+    [(5e-4, 1e-5, "pass"), (5e-4, 8e-4, "unverified"), (5e-3, 1e-5, "fail")],
+)
+def test_verdicts_by_a_reference_know_its_own_error(error, own, verdict):
+    fields = (FieldError("u", error, error, "reference", own),)
+    judgment = judge(Evidence(FINE, (), fields), 1e-3, "done")
+    assert judgment.verdict == verdict
+    assert "reference" in judgment.reason
+
+
+def test_a_truth_weighs_more_than_an_estimate():
+    fields = (FieldError("u", 0.4, 0.4, "exact"),)
+    evidence = Evidence(FINE, (), fields, (FieldEstimate("u", 1e-9),))
+    assert judge(evidence, 1e-3, "done").verdict == "fail"
