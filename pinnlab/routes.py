@@ -89,7 +89,7 @@ class Tried:
         return Tried([*others, stopped], self.record)
 
 
-def best_outcome(problem: Problem, settings: Settings, job: Job) -> Outcome:
+def try_routes(problem: Problem, settings: Settings, job: Job) -> Tried:
     """The routes that suit the problem, then training where they do not suffice.
 
     Raises `ProblemError` where a route was asked for that does not suit, and
@@ -123,7 +123,7 @@ def best_outcome(problem: Problem, settings: Settings, job: Job) -> Outcome:
             tried = tried.interrupted()
     if not tried.outcomes:
         raise FloatingPointError(f"the {settings.strategy} route found no solution")
-    return _chosen(tried)
+    return tried
 
 
 def _left(job: Job, tried: Tried) -> float:
@@ -136,10 +136,10 @@ def _suffices(tried: Tried, job: Job) -> bool:
     last = tried.outcomes[-1]
     if last.stop in (Stop.TARGET, Stop.INTERRUPTED):
         return True
-    return _left(job, tried) < 0.05 * job.budget or _score(last) < job.target
+    return _left(job, tried) < 0.05 * job.budget or score(last) < job.target
 
 
-def _score(outcome: Outcome) -> float:
+def score(outcome: Outcome) -> float:
     """The known error, or else an estimate, or else the held-out residual."""
     error = error_of(outcome.system)
     if error is not None:
@@ -147,10 +147,10 @@ def _score(outcome: Outcome) -> float:
     return outcome.heldout if outcome.estimate is None else outcome.estimate
 
 
-def _chosen(tried: Tried) -> Outcome:
-    """The best outcome, with the history of all."""
+def chosen(tried: Tried, measure: Callable[[Outcome], float] = score) -> Outcome:
+    """The best outcome by a measure, with the history of all."""
     few = len(tried.outcomes) == 1
-    best = tried.outcomes[0] if few else min(tried.outcomes, key=_score)
+    best = tried.outcomes[0] if few else min(tried.outcomes, key=measure)
     stop = tried.outcomes[-1].stop
     return dataclasses.replace(best, record=tried.record, stop=stop)
 
@@ -218,7 +218,7 @@ def _separable(
         )  # fmt: skip
         tried = tried.extended(outcome)
         seconds -= spent
-        enough = _score(outcome) < job.target
+        enough = score(outcome) < job.target
         if (enough and (confirmed or spent > CHEAP * seconds)) or 3 * spent > seconds:
             return tried
         confirmed = enough

@@ -19,13 +19,13 @@ from pinnlab.programs import Inspect
 from pinnlab.provenance import provenance
 from pinnlab.record import Observation, Record, Stop
 from pinnlab.result import Cost, Result
-from pinnlab.routes import Job, Outcome, best_outcome
+from pinnlab.routes import Job, Outcome, Tried, chosen, try_routes
 from pinnlab.settings import read_settings, settings_table
 from pinnlab.solution import Solution, variables_on
 from pinnlab.verify.estimate import Estimate
 from pinnlab.verify.preflight import Preflight, check
 from pinnlab.verify.truth import Evidence, judge, report
-from pinnlab.verify.verified import Verified, verify
+from pinnlab.verify.verified import Verified, known, verify, worst_error
 
 
 DEFAULT_TARGET = 1e-3
@@ -93,16 +93,14 @@ def solve(
     job = Job(target, budget, seed, _observer(progress, budget), inspect, keeper)
     began = time.perf_counter()
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
-        outcome = best_outcome(problem, settings, job)
+        tried = try_routes(problem, settings, job)
         axes = grid_axes(problem)
         grid = grid_points(problem, axes)
         seconds = max(LEAST_VERIFICATION, budget / 2) if reference else 0.0
         try:
-            verified = verify(
-                outcome.system, outcome.model, outcome.points, grid, target, seconds
-            )
+            outcome, verified = _best_verified(tried, grid, target, seconds)
         except KeyboardInterrupt:
-            outcome = dataclasses.replace(outcome, stop=Stop.INTERRUPTED)
+            outcome = dataclasses.replace(chosen(tried), stop=Stop.INTERRUPTED)
             verified = Verified(Evidence((), (), ()), None, None)
         result = _result(outcome, job, checked.warnings, verified, axes, grid, began)
         return Solution(
@@ -113,6 +111,22 @@ def solve(
             outcome.model,
             result,
         )
+
+
+def _best_verified(
+    tried: Tried, grid: np.ndarray, target: float, seconds: float
+) -> tuple[Outcome, Verified]:
+    """The outcome that is nearest to the truth, if one is known, and what is known."""
+    facts = known(tried.outcomes[-1].system, grid, target, seconds)
+    truth = facts.truth
+    if truth is None:
+        best = chosen(tried)
+    else:
+        best = chosen(tried, lambda o: worst_error(o.system, o.model, truth, grid))
+    verified = verify(
+        best.system, best.model, best.points, grid, target, seconds, facts
+    )
+    return best, verified
 
 
 def _observer(

@@ -32,8 +32,8 @@ LAYERS = [
     {"sources", "compare", "diagnosis"},
     {"routes"},
     {"solver", "classical", "plotting", "export"},
-    {"notebook"},
     {"sweep"},
+    {"notebook"},
     {"cli"},
     {"__main__"},
 ]

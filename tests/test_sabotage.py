@@ -11,6 +11,7 @@ from pinnlab.errors import ProblemError
 from pinnlab.grids import grid_axes, grid_points
 from pinnlab.network import Separable
 from pinnlab.verify import verified
+from pinnlab.verify.against import reference_truth
 from pinnlab.verify.classical import Classical, classical
 from pinnlab.verify.truth import judge
 
@@ -77,11 +78,19 @@ class Bench:
         model = dataclasses.replace(self.solution.model, network=network)
         chosen = beside or self.beside
         with pytest.MonkeyPatch.context() as patch, jax.enable_x64(True):
-            patch.setattr(verified, "classical", lambda *_: chosen)
             patch.setattr(verified, "finer", lambda first, *_: first)
             patch.setattr(verified, "ESTIMATE_SECONDS", 3.0)
+            system, truth = self.solution.system, None
+            if chosen.reference is not None:
+                truth = reference_truth(chosen.reference, self.grid)
             found = verified.verify(
-                self.solution.system, model, self.grid[:512], self.grid, TARGET, 20.0
+                system,
+                model,
+                self.grid[:512],
+                self.grid,
+                TARGET,
+                20.0,
+                verified.Known(truth, chosen),
             )
         return judge(found.evidence, TARGET, "sabotaged").verdict
 

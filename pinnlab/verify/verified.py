@@ -36,19 +36,22 @@ class Verified:
 ESTIMATE_SECONDS = 15.0
 
 
-def verify(
-    system: System,
-    model: Model,
-    training_points: np.ndarray,
-    grid: np.ndarray,
-    target: float,
-    seconds: float,
-) -> Verified:
-    """Measure a solution against the best truth there is.
+@dataclass(frozen=True)
+class Known:
+    """What is known of a problem's solution before any model is looked at.
+
+    - `truth`: on the grid of the result; `beside`: the classical solution, if tried.
+    """
+
+    truth: Truth | None
+    beside: Classical | None
+
+
+def known(system: System, grid: np.ndarray, target: float, seconds: float) -> Known:
+    """The exact solution or else a classical one.
 
     **Arguments:**
 
-    - `training_points`: the interior points of the last loss, [n, dim].
     - `grid`: the points of the result, [m, dim].
     - `seconds`: for the classical solver; without any it is not tried.
     """
@@ -56,7 +59,33 @@ def verify(
     beside = classical(system.problem, target, seconds) if seconds > 0 else None
     if truth is None and beside is not None and beside.reference is not None:
         truth = reference_truth(beside.reference, grid)
-        error = max(f.rel_l2 for f in field_errors(system, model, truth, grid))
+    return Known(truth, beside)
+
+
+def worst_error(system: System, model: Model, truth: Truth, grid: np.ndarray) -> float:
+    """The largest relative error of any field."""
+    return max(f.rel_l2 for f in field_errors(system, model, truth, grid))
+
+
+def verify(
+    system: System,
+    model: Model,
+    training_points: np.ndarray,
+    grid: np.ndarray,
+    target: float,
+    seconds: float,
+    known: Known,
+) -> Verified:
+    """Measure a solution against the best truth there is.
+
+    **Arguments:**
+
+    - `training_points`: the interior points of the last loss, [n, dim].
+    - `seconds`: for a better classical solution or an estimate of the error.
+    """
+    truth, beside = known.truth, known.beside
+    if truth is not None and truth.name == "reference" and beside is not None:
+        error = worst_error(system, model, truth, grid)
         beside = finer(beside, system.problem, min(error, target), seconds)
         if beside.reference is not None:
             truth = reference_truth(beside.reference, grid)

@@ -376,7 +376,7 @@ def interrupting(monkeypatch, call):
 
     monkeypatch.setattr(routes.newton, "solve_separable", watched)
     job = routes.Job(1e-9, 60.0, 0, lambda row: None)
-    return routes.best_outcome(loads_problem(DECAY), Settings(), job)
+    return routes.try_routes(loads_problem(DECAY), Settings(), job)
 
 
 def test_an_interrupted_march_leaves_the_coarser_solution(monkeypatch):
