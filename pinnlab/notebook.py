@@ -12,7 +12,7 @@ from pinnlab.equation.mathml import mathml
 from pinnlab.plotting import glance
 from pinnlab.plotting.style import RC, VERDICTS
 from pinnlab.problem.problem import Condition, Equation, Problem
-from pinnlab.result import Report
+from pinnlab.result import FieldError, Report
 from pinnlab.solution import Solution
 
 
@@ -52,11 +52,14 @@ def report_html(report: Report) -> str:
             _table(
                 heads,
                 [
-                    (escape(f.field), _size(f.rel_l2), _size(f.maximum), f.against)
+                    (escape(f.field), _size(f.rel_l2), _size(f.maximum), _against(f))
                     for f in report.fields
                 ],
             )
         )
+    if report.estimates:
+        estimates = [(escape(f.field), _size(f.rel_l2)) for f in report.estimates]
+        parts.append(_table(("field", "estimated error"), estimates))
     equations = [
         (escape(e.name), _size(e.heldout), f"{e.ratio:.2g}", escape(e.text))
         for e in report.equations
@@ -68,6 +71,10 @@ def report_html(report: Report) -> str:
         for c in report.conditions
     ]  # fmt: skip
     parts.append(_table(("condition", "violation", "enforced", ""), conditions))
+    if report.reference is not None and report.reference.method:
+        classical = report.reference
+        line = f"classical: {classical.method}; own error {classical.error:.0e}"
+        parts.append(f"<small>{escape(line)}</small><br>")
     parts += [f"warning: {escape(w)}<br>" for w in report.warnings]
     cost = report.cost
     seconds = f"{cost.train_seconds:.1f} s of training, {cost.parameters} parameters"
@@ -150,6 +157,10 @@ def _condition_rows(condition: Condition) -> Iterable[tuple[str, str, str]]:
     places = escape(", ".join(p.text for p in condition.on))
     for i, equation in enumerate(condition.equations):
         yield "" if i else escape(condition.name), _equation(equation), places
+
+
+def _against(error: FieldError) -> str:
+    return error.against + (f" (itself {error.own:.0e})" if error.own else "")
 
 
 def _size(value: float) -> str:

@@ -21,7 +21,7 @@ from pinnlab.verify.preflight import check
 
 DOCS = Path(__file__).parent.parent / "docs"
 FENCE = re.compile(r"^``` \{ \.(\w+) ([^}]*)\}\n(.*?)^```$", re.M | re.S)
-COMMAND = "from pinnlab.cli.main import main; main()"
+COMMAND = "from pinnlab.__main__ import main; main()"
 
 
 @dataclass(frozen=True)

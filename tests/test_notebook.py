@@ -1,6 +1,7 @@
 """What notebooks show: right mathematics, tables with the numbers, a picture."""
 
 import base64
+import dataclasses
 import re
 from html.parser import HTMLParser
 from xml.etree import ElementTree
@@ -16,6 +17,7 @@ from pinnlab.cli.gallery import gallery
 from pinnlab.equation.mathml import mathml
 from pinnlab.notebook import NotebookProgress, problem_html, progress_html
 from pinnlab.problem.problem import Problem
+from pinnlab.result import FieldError, FieldEstimate, ReferenceCheck
 
 
 def problem(equation: str) -> Problem:
@@ -148,6 +150,18 @@ def test_a_report_shows_the_verdict_and_its_evidence(verdict: str):
     wanted = ["3.33e-06", "momentum", "3.10e-05", "penalty (a kink)", "x = 1", "kink"]
     assert all(w in text for w in [verdict, *wanted])
     assert ("raise --budget" in text) == (verdict == "fail")
+
+
+def test_a_report_shows_the_classical_solution_and_estimates():
+    report = dataclasses.replace(
+        make_report(),
+        fields=(FieldError("u", 1e-5, 1e-4, "reference", 2e-9),),
+        estimates=(FieldEstimate("v", 4.5e-6),),
+        reference=ReferenceCheck("Fourier <256>", "", 2e-9, 3.0, 0.1),
+    )
+    text = words(report._repr_html_())
+    for word in ("reference (itself 2e-09)", "4.50e-06", "Fourier <256>; own error"):
+        assert word in text
 
 
 def test_a_solution_shows_a_small_picture():
