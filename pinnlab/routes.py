@@ -109,7 +109,8 @@ def try_routes(problem: Problem, settings: Settings, job: Job) -> Tried:
                 key = "solver.strategy"
                 raise ProblemError(message, file=problem.name, key=key)
             continue
-        more = name == "linear" and newton.suits(system)
+        # A march needs no search, so a search before it must not take long.
+        more = name == "linear" and "t" in system.coordinates and newton.suits(system)
         share = FIRST_SHARE if more else ROUTE_SHARE
         share = 1.0 if settings.strategy == name else share
         tried = solve(system, settings, job, share * _left(job, tried), tried)
