@@ -113,10 +113,9 @@ def test_a_seed_out_of_range_is_wrong_input():
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("saved")
-    solution = solve(
-        loads_problem(GOOD.replace('"u = 0"', '"u = 1 - x^2"', 1), "rod"),
-        reference=False,
-    )
+    text = GOOD.replace('"u = 0"', '"u = 1 - x^2"', 1)
+    text += '[solver]\nstrategy = "linear"\n'
+    solution = solve(loads_problem(text, "rod"), budget=2, reference=False)
     return solution, solution.save(folder / "rod.h5")
 
 
