@@ -142,21 +142,22 @@ class Collocation:
         """Gauss-Newton from `free` until a step changes less than the tolerance."""
         for block in self.blocks:
             block.scale = None
-        jacobian, residual = self._linearized(box, self.complete(lift, free))
-        merit = float(np.linalg.norm(residual))
+        now = self._linearized(box, self.complete(lift, free))
+        merit = float(np.linalg.norm(now[1]))
         last, converged = 0.0, False
         for _ in range(MOST_STEPS):
-            move = self._move(jacobian, -residual)
+            move = self._move(now[0], -now[1])
+            del now  # There is room for one Jacobian only.
             if not np.isfinite(move).all():
                 break
-            trial, length, new = self._searched(box, lift, free, move, merit)
+            trial, length, now = self._searched(box, lift, free, move, merit)
             size = float(np.linalg.norm(self.complete(lift, trial)))
             change = float(np.linalg.norm(move)) / max(size, 1e-300)
-            new_merit = float(np.linalg.norm(new[1]))
+            new_merit = float(np.linalg.norm(now[1]))
             if new_merit >= merit:
                 converged = change <= tolerance
                 break
-            free, merit, (jacobian, residual) = trial, new_merit, new
+            free, merit = trial, new_merit
             # Newton's steps shrink quadratically: this bounds the next one.
             following = change * min(1.0, change / last if last else 1.0)
             if length == 1.0 and following <= 0.1 * tolerance:
@@ -201,16 +202,20 @@ class Collocation:
 
     def _linearized(self, box: Range, coefficients: np.ndarray) -> Linearized:
         """All blocks' rows."""
-        rows, right = [], []
-        for block in self.blocks:
-            matrix, vector = self._block_rows(block, box, coefficients)
-            rows.append(matrix)
-            right.append(vector)
-        return np.concatenate(rows), np.concatenate(right)
+        counts = [len(b.terms) * len(b.unit) for b in self.blocks]
+        # By far the largest array here: it is filled in place, never copied.
+        matrix = np.zeros((sum(counts), self.unknowns))
+        ends = np.cumsum(counts)[:-1]
+        right = [
+            self._fill(block, box, coefficients, rows)
+            for block, rows in zip(self.blocks, np.split(matrix, ends), strict=True)
+        ]
+        return matrix, np.concatenate(right)
 
-    def _block_rows(
-        self, block: Block, box: Range, coefficients: np.ndarray
-    ) -> Linearized:
+    def _fill(
+        self, block: Block, box: Range, coefficients: np.ndarray, rows: np.ndarray
+    ) -> np.ndarray:
+        """Write a block's rows of the Jacobian, [n, unknowns]; returns its residual."""
         points = box.points(block.unit)
         place = block.terms[0].place
         for name, value in place.fixed:
@@ -226,7 +231,8 @@ class Collocation:
             found = self._value(w.place, w.orders, coefficients[w.field])
             values[:, j] = found * box.factor(w.orders)
         residual, slopes = block.pointwise(points, values)
-        matrix, largest = self._assembled(block, box, wanted, slopes)
+        matrix = rows.reshape(len(block.terms), len(points), -1)
+        largest = self._assemble(block, box, wanted, slopes, matrix)
         scale = block.scale
         if scale is None:
             size = np.where(largest > 0, largest, 1.0)
@@ -235,14 +241,18 @@ class Collocation:
         if place.where is not None:
             weight *= membership(self.system.problem, place)(points)
         matrix *= weight[:, :, None]
-        return matrix.reshape(-1, self.unknowns), (residual.T * weight).ravel()
+        return (residual.T * weight).ravel()
 
-    def _assembled(
-        self, block: Block, box: Range, wanted: list[Wanted], slopes: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The rows of each term, and the size (RMS) of its largest piece."""
+    def _assemble(
+        self,
+        block: Block,
+        box: Range,
+        wanted: list[Wanted],
+        slopes: np.ndarray,
+        matrix: np.ndarray,
+    ) -> np.ndarray:
+        """Add the rows to [terms, n, unknowns]; gives the RMS of the largest pieces."""
         count = slopes.shape[1]
-        matrix = np.zeros((count, len(slopes), self.unknowns))
         largest = np.zeros(count)
         starts = np.concatenate([[0], np.cumsum(self.sizes)])
         for j, w in enumerate(wanted):
@@ -254,7 +264,7 @@ class Collocation:
                     matrix[e, :, columns] += slope[:, None] * features
                     rms = float(np.sqrt(np.mean(slope**2)))
                     largest[e] = max(largest[e], rms * size)
-        return matrix, largest
+        return largest
 
     def _value(
         self, place: np.ndarray, orders: tuple[int, ...], coefficients: np.ndarray
@@ -291,14 +301,17 @@ def triangle_of(matrix: np.ndarray) -> np.ndarray | None:
     """
     size = np.linalg.norm(matrix, axis=0)
     size[size == 0] = 1.0
-    scaled = matrix / size
+    square = matrix.T @ matrix
+    square /= size
+    square /= size[:, None]
     try:
-        return scipy.linalg.cholesky(scaled.T @ scaled, check_finite=False) * size
+        factor = scipy.linalg.cholesky(square, overwrite_a=True, check_finite=False)
+        return factor * size
     except np.linalg.LinAlgError:
         pass
     if matrix.shape[0] < matrix.shape[1]:
         return None
-    triangle = np.asarray(np.linalg.qr(scaled, mode="r"))
+    triangle = np.asarray(np.linalg.qr(matrix / size, mode="r"))
     diagonal = np.abs(np.diag(triangle))
     return triangle * size if diagonal.min() > RCOND * diagonal.max() else None
 
