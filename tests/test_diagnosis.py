@@ -209,6 +209,7 @@ network = { width = 5, depth = 1 }
 """
 
 
+@pytest.mark.slow
 def test_training_that_turns_negative_names_the_logarithm():
     watch = Watch()
     with watch.listening():

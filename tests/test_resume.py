@@ -274,6 +274,7 @@ def check_stops(tmp_path: Path, optimizer: str, faults: dict[str, int]) -> None:
     assert_same_run(whole, stopped)
 
 
+@pytest.mark.slow
 def test_a_killed_run_is_resumed_to_the_same_bits(tmp_path):
     check_stops(tmp_path, "ssbroyden", {"kill=37": -9})
 

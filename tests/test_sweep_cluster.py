@@ -1,5 +1,6 @@
 """What a cluster is told, and a sweep on the workers of a Dask scheduler."""
 
+import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from pinnlab.sweep.pools import check_place, open_pool
 
 
 distributed = pytest.importorskip("distributed")
-pytest.importorskip("dask_jobqueue")
+if importlib.util.find_spec("dask_jobqueue") is None:
+    pytest.skip("dask-jobqueue is not installed", allow_module_level=True)
 
 SLURM = """
 [resources]

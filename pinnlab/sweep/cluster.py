@@ -5,6 +5,7 @@ all computers share: Dask hands out work and may lose all it knows.
 """
 
 import math
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -75,7 +76,13 @@ def slurm_cluster(plan: Plan, folder: Path) -> Iterator["SLURMCluster"]:
     try:
         from dask import config
         from dask.distributed import Security
-        from dask_jobqueue.slurm import SLURMCluster
+
+        # Importing dask_jobqueue replaces what Ctrl-C does.
+        handler = signal.getsignal(signal.SIGINT)
+        try:
+            from dask_jobqueue.slurm import SLURMCluster
+        finally:
+            signal.signal(signal.SIGINT, handler)
     except ImportError as error:
         raise ProblemError(f"--on slurm needs Dask: {INSTALL}") from error
     resources, slurm = plan.resources, plan.slurm
