@@ -1,17 +1,16 @@
 """A classical solution as a result: the same layout, without a model."""
 
-import math
-
 import numpy as np
 
-from pinnlab.grids import grid_axes, grid_points
+from pinnlab.grids import grid_axes, grid_points, grid_shape
 from pinnlab.problem.problem import Problem
 from pinnlab.provenance import provenance
 from pinnlab.reference.reference import Reference
 from pinnlab.reference.solve import solve_reference
-from pinnlab.result import Cost, FieldError, ReferenceCheck, Report, Result
+from pinnlab.result import Cost, FieldError, Report, Result
 from pinnlab.system.system import build_system
 from pinnlab.verify.against import exact_truth, truth_errors
+from pinnlab.verify.classical import reference_check
 
 
 def solve_classically(
@@ -38,52 +37,39 @@ def solve_classically(
     reference = solve_reference(problem, error=error, seconds=seconds)
     axes = grid_axes(problem)
     grid = grid_points(problem, axes)
-    found = reference.at(grid)
-    shape = tuple(len(v) for v in axes.values())
-    shape = shape if math.prod(shape) == len(grid) else (len(grid),)
-    variables = {
-        name: np.asarray(column).reshape(shape)
-        for name, column in zip(reference.fields, found.T, strict=True)
-    }
+    values = dict(zip(reference.fields, reference.at(grid).T, strict=True))
+    variables = dict(values)
     truth = exact_truth(build_system(problem, "rows"), grid)
     fields: tuple[FieldError, ...] = ()
     if truth is not None:
-        for name, values in truth.values.items():
-            variables[f"{name}_exact"] = values.reshape(shape)
-        values = dict(zip(reference.fields, found.T, strict=True))
+        variables |= {f"{name}_exact": v for name, v in truth.values.items()}
         fields = truth_errors(values, truth)
-    reached = "" if reference.error <= error else "the seconds did not suffice"
+    shape = grid_shape(axes)
     return Result(
         problem=problem.source,
         solver="",
         axes=axes,
-        variables=variables,
+        variables={n: np.asarray(v).reshape(shape) for n, v in variables.items()},
         model={},
         history={n: np.zeros(0) for n in ("step", "time", "loss", "heldout", "error")},
         history_stage=(),
-        report=Report(
-            "reference",
-            f"a classical solution, own error {reference.error:.1e}",
-            reached and "raise --budget",
-            error,
-            reference.method,
-            (),
-            (),
-            fields,
-            Cost(0.0, reference.seconds, 0.0, 0, 0, 0.0),
-            (),
-            reference=_check(reference),
-        ),
+        report=_report(reference, error, fields),
         attributes=provenance(problem) | {"problem_name": problem.name, "seed": 0},
     )
 
 
-def _check(reference: Reference) -> ReferenceCheck:
-    cheapest = reference.seconds_to(reference.error)
-    return ReferenceCheck(
-        reference.method,
-        "",
-        reference.error,
-        reference.seconds,
-        math.inf if cheapest is None else cheapest,
+def _report(
+    reference: Reference, wanted: float, fields: tuple[FieldError, ...]
+) -> Report:
+    return Report(
+        verdict="reference",
+        reason=f"a classical solution, own error {reference.error:.1e}",
+        suggestion="" if reference.error <= wanted else "raise --budget",
+        target=wanted,
+        strategy=reference.method,
+        equations=(),
+        conditions=(),
+        fields=fields,
+        cost=Cost(0.0, reference.seconds, 0.0, 0, 0, 0.0),
+        reference=reference_check(reference, reference.seconds, reference.error),
     )

@@ -20,6 +20,12 @@ def grid_axes(problem: Problem) -> dict[str, np.ndarray]:
     return {a.name: points[:, i] for i, a in enumerate(problem.axes)}
 
 
+def grid_shape(axes: dict[str, np.ndarray]) -> tuple[int, ...]:
+    """The shape of an array over the grid; above three coordinates, of a list."""
+    sizes = tuple(len(v) for v in axes.values())
+    return sizes if len(axes) in GRID else sizes[:1]
+
+
 def grid_points(problem: Problem, axes: dict[str, np.ndarray]) -> np.ndarray:
     """All points of the grid, [n, dim], the last coordinate running fastest."""
     if len(axes) not in GRID:

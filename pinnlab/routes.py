@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 
 import equinox as eqx
 import jax
@@ -67,6 +68,14 @@ class Outcome:
     stop: Stop
     reason: str
     estimate: float | None = None
+
+    @cached_property
+    def score(self) -> float:
+        """The known error, or else an estimate, or else the held-out residual."""
+        error = error_of(self.system)
+        if error is not None:
+            return float(error(self.model))
+        return self.heldout if self.estimate is None else self.estimate
 
 
 @dataclass(frozen=True)
@@ -137,21 +146,17 @@ def _suffices(tried: Tried, job: Job) -> bool:
     last = tried.outcomes[-1]
     if last.stop in (Stop.TARGET, Stop.INTERRUPTED):
         return True
-    return _left(job, tried) < 0.05 * job.budget or score(last) < job.target
+    return _left(job, tried) < 0.05 * job.budget or last.score < job.target
 
 
-def score(outcome: Outcome) -> float:
-    """The known error, or else an estimate, or else the held-out residual."""
-    error = error_of(outcome.system)
-    if error is not None:
-        return float(error(outcome.model))
-    return outcome.heldout if outcome.estimate is None else outcome.estimate
-
-
-def chosen(tried: Tried, measure: Callable[[Outcome], float] = score) -> Outcome:
-    """The best outcome by a measure, with the history of all."""
+def chosen(tried: Tried, measure: Callable[[Outcome], float] | None = None) -> Outcome:
+    """The best outcome by its score or another measure, with the history of all."""
     few = len(tried.outcomes) == 1
-    best = tried.outcomes[0] if few else min(tried.outcomes, key=measure)
+    best = (
+        tried.outcomes[0]
+        if few
+        else min(tried.outcomes, key=measure or (lambda o: o.score))
+    )
     stop = tried.outcomes[-1].stop
     return dataclasses.replace(best, record=tried.record, stop=stop)
 
@@ -219,7 +224,7 @@ def _separable(
         )  # fmt: skip
         tried = tried.extended(outcome)
         seconds -= spent
-        enough = score(outcome) < job.target
+        enough = outcome.score < job.target
         if (enough and (confirmed or spent > CHEAP * seconds)) or 3 * spent > seconds:
             return tried
         confirmed = enough

@@ -20,7 +20,7 @@ from pinnlab.equation.expression import Expression
 from pinnlab.errors import ProblemError
 from pinnlab.evaluation import Evaluator, field_expressions
 from pinnlab.function import PointFunction, point_function
-from pinnlab.grids import GRID
+from pinnlab.grids import grid_shape
 from pinnlab.hdf5 import read_result, write_result
 from pinnlab.problem.file import loads_problem
 from pinnlab.problem.problem import Problem
@@ -250,7 +250,7 @@ def variables_on(
     system: System, model: Model, axes: dict[str, np.ndarray], grid: np.ndarray
 ) -> dict[str, np.ndarray]:
     """Fields, outputs and residuals on the grid."""
-    shape = tuple(len(v) for v in axes.values()) if len(axes) in GRID else (len(grid),)
+    shape = grid_shape(axes)
     extra = outputs(system.problem)
     wanted = (*field_expressions(system), *extra.values(), *system.equations)
     names = [*system.fields, *extra, *(f"residual_{t.name}" for t in system.equations)]

@@ -12,7 +12,7 @@ import numpy as np
 import tomli_w
 
 from pinnlab.errors import ProblemError
-from pinnlab.grids import grid_axes, grid_points
+from pinnlab.grids import grid_axes, grid_points, grid_shape
 from pinnlab.keeper import Keeper
 from pinnlab.problem.problem import Problem
 from pinnlab.programs import Inspect
@@ -160,12 +160,11 @@ def _result(
     system, record = outcome.system, outcome.record
     judgment = judge(verified.evidence, job.target, outcome.stop.value)
     variables = variables_on(system, outcome.model, axes, grid)
+    shape = grid_shape(axes)
     if verified.truth is not None:
-        shape = next(iter(variables.values())).shape
         for name, values in verified.truth.values.items():
             variables[f"{name}_{verified.truth.name}"] = values.reshape(shape)
     if isinstance(verified.estimate, Estimate):
-        shape = next(iter(variables.values())).shape
         for name, values in verified.estimate.values.items():
             variables[f"{name}_error_estimate"] = values.reshape(shape)
     arrays = eqx.filter(outcome.model.network, eqx.is_array)

@@ -155,12 +155,13 @@ def _solved(
     debug: bool,
     keeper: "Keeper",
 ) -> "Solution":
+    from pinnlab.cache import keep_compiled_programs
     from pinnlab.cli.progress import TrainingProgress
     from pinnlab.diagnosis.diagnosis import diagnosed
     from pinnlab.diagnosis.watch import Watch
     from pinnlab.solver import solve as solved
 
-    _keep_compiled_programs()
+    keep_compiled_programs()
     watch = Watch() if debug else None
     with TrainingProgress() as progress, watch.listening() if watch else nullcontext():
         solution = solved(
@@ -195,14 +196,6 @@ def profiled(folder: Path | None) -> Iterator[None]:
 
     with jax.profiler.trace(str(folder)):
         yield
-
-
-def _keep_compiled_programs() -> None:
-    """A second run of a problem of the same shape need not compile again."""
-    import jax
-
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    jax.config.update("jax_compilation_cache_dir", str(Path(home) / "pinnlab" / "jax"))
 
 
 def _say(message: str) -> None:

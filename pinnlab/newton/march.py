@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -95,7 +95,7 @@ class March:
             self.tails.clear()
             edges.append(end if length == left else edges[-1] + length)
             found.append(solved.coefficients)
-            data = self._end(collocation.space, solved, length)
+            data = self._traces(collocation.space, solved.coefficients, 1.0, length)
             self.tell(len(found), solved.residual)
             now = time.perf_counter()
             self.slab_seconds, accepted = now - accepted, now
@@ -184,21 +184,6 @@ class March:
         factor = 0.9 * (self.tolerance / max(last, 1e-300)) ** power
         return length * min(factor, 2.0) if factor > 1.3 else length
 
-    def _end(self, space: Space, solved: Solved, length: float) -> list[np.ndarray]:
-        """Value and velocity of each field at the slab's end: [initial, modes...]."""
-        found = []
-        for f, known in enumerate(self.evolution.initial):
-            rows = [
-                np.tensordot(
-                    space.end(order) * (2 / length) ** order,
-                    solved.coefficients[f],
-                    axes=(0, self.evolution.axis),
-                )
-                for order in range(max(known, 1))
-            ]
-            found.append(np.stack(rows))
-        return found
-
     def _initial(self) -> list[np.ndarray]:
         """The initial data as coefficients, with as many modes as they need."""
         shape = [
@@ -230,8 +215,8 @@ class March:
         axis = self.evolution.axis
         modes = list(shape)
         modes[axis] = max(self.evolution.initial)
-        space = Space(tuple(modes), self.periodic, None, self.evolution.initial)
-        space = replace(space, initial=(0,) * len(self.evolution.initial))
+        nothing = (0,) * len(self.evolution.initial)
+        space = Space(tuple(modes), self.periodic, None, nothing)
         terms = [(t,) for t in self.evolution.start]
         collocation = Collocation(self.system, space, terms, self.compiled)
         box = Range(self.lower, self.upper)
@@ -240,20 +225,26 @@ class March:
             box, lift, np.zeros(collocation.unknowns), self.tolerance
         )
         length = float(self.upper[axis] - self.lower[axis])
-        found = []
-        for f, known in enumerate(self.evolution.initial):
-            rows = []
-            for order in range(max(known, 1)):
-                at_start = space.functions(axis, np.array([-1.0]), order)[0]
-                rows.append(
-                    np.tensordot(
-                        at_start * (2 / length) ** order,
-                        solved.coefficients[f],
-                        axes=(0, axis),
-                    )
-                )
-            found.append(np.stack(rows))
-        return found
+        return self._traces(space, solved.coefficients, -1.0, length)
+
+    def _traces(
+        self, space: Space, coefficients: np.ndarray, place: float, length: float
+    ) -> list[np.ndarray]:
+        """Value and velocity of each field at a slab's start (-1) or end (1).
+
+        **Returns:** [initial, modes...] by field.
+        """
+        axis = self.evolution.axis
+        rows = [
+            space.functions(axis, np.array([place]), order)[0] * (2 / length) ** order
+            for order in range(max(self.evolution.initial))
+        ]
+        return [
+            np.stack(
+                [np.tensordot(r, c, axes=(0, axis)) for r in rows[: max(known, 1)]]
+            )
+            for c, known in zip(coefficients, self.evolution.initial, strict=True)
+        ]
 
 
 def _scaled(data: np.ndarray, length: float) -> np.ndarray:

@@ -15,6 +15,7 @@ from pinnlab.record import Observation, Record
 from pinnlab.system.system import System
 
 
+MOST_COORDINATES = 2
 MOST_UNKNOWNS = 2500
 """Of one slab: its dense matrix and what is kept beside it take about 0.6 GB."""
 PER_TARGET = 1 / 30
@@ -40,12 +41,10 @@ class Found:
 
 def suits(system: System) -> bool:
     """Whether the terms are local and the coordinates few."""
-    if not is_local(system):
+    names = system.coordinates
+    if len(names) > MOST_COORDINATES or not is_local(system):
         return False
-    evolution = evolution_of(system)
-    if evolution is None:
-        return "t" not in system.coordinates and len(system.coordinates) <= 2
-    return len(system.coordinates) <= 2
+    return "t" not in names or evolution_of(system) is not None
 
 
 def solve_separable(

@@ -81,11 +81,6 @@ class Space:
         rows = [self.functions(self.march, left, order)[0] for order in range(known)]
         return np.array(rows)
 
-    def end(self, order: int) -> np.ndarray:
-        """[modes] of the marching coordinate: the derivative at the slab's end."""
-        assert self.march is not None
-        return self.functions(self.march, np.array([1.0]), order)[0]
-
 
 def radau_nodes(count: int) -> np.ndarray:
     """The right Radau nodes in (-1, 1], ascending: the last one is 1."""

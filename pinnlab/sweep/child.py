@@ -28,15 +28,13 @@ def main(folder: Path, run: str) -> None:
 
 def solve_spec(folder: Path, run: str) -> None:
     """Solve a run in this process and save the result."""
-    import jax
-
+    from pinnlab.cache import keep_compiled_programs
     from pinnlab.problem.file import loads_problem
     from pinnlab.solver import solve
 
     own = files(folder, run)
     spec = read_json(own.spec)
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    jax.config.update("jax_compilation_cache_dir", str(Path(home) / "pinnlab" / "jax"))
+    keep_compiled_programs()
     solution = solve(
         loads_problem(spec["problem"], spec["name"]),
         target=spec["target"],

@@ -1,5 +1,6 @@
 """The classical solution beside the neural one: is it there, how good, at what cost."""
 
+import math
 import time
 from dataclasses import dataclass
 
@@ -8,6 +9,7 @@ import numpy as np
 from pinnlab.problem.problem import Problem
 from pinnlab.reference.reference import NoReference, Reference
 from pinnlab.reference.solve import solve_reference
+from pinnlab.result import ReferenceCheck
 
 
 SAFETY = 10.0
@@ -55,3 +57,22 @@ def finer(
     if again.reference is None or again.reference.error >= reference.error:
         return before
     return Classical(again.reference, "", before.seconds + again.seconds)
+
+
+def reference_check(
+    reference: Reference, seconds: float, error: float
+) -> ReferenceCheck:
+    """What the report says of a reference.
+
+    - `seconds`: of everything that was tried.
+    - `error`: of which the cheapest classical solve is told; none where it is NaN or
+        infinite.
+    """
+    alike = reference.seconds_to(error) if math.isfinite(error) else None
+    return ReferenceCheck(
+        reference.method,
+        "",
+        reference.error,
+        seconds,
+        math.inf if alike is None else alike,
+    )

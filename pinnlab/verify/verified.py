@@ -15,7 +15,7 @@ from pinnlab.verify.against import (
     field_errors,
     reference_truth,
 )
-from pinnlab.verify.classical import Classical, classical, finer
+from pinnlab.verify.classical import Classical, classical, finer, reference_check
 from pinnlab.verify.estimate import Estimate, error_estimate
 from pinnlab.verify.truth import Evidence, gather
 
@@ -100,15 +100,7 @@ def verify(
 
 
 def _check(beside: Classical, evidence: Evidence) -> ReferenceCheck:
-    reference = beside.reference
-    if reference is None:
+    if beside.reference is None:
         return ReferenceCheck("", beside.reason, math.inf, beside.seconds, math.inf)
     error = max((f.rel_l2 for f in evidence.fields), default=math.nan)
-    alike = reference.seconds_to(error) if math.isfinite(error) else None
-    return ReferenceCheck(
-        reference.method,
-        "",
-        reference.error,
-        beside.seconds,
-        math.inf if alike is None else alike,
-    )
+    return reference_check(beside.reference, beside.seconds, error)
