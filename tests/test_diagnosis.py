@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 
 from pinnlab import loads_problem, solve
 from pinnlab.cli.main import app
-from pinnlab.cli.training import profiled
+from pinnlab.cli.training import profiler_in
+from pinnlab.diagnosis import profiler
 from pinnlab.diagnosis.advice import Signs, advise
 from pinnlab.diagnosis.diagnosis import diagnosed
 from pinnlab.diagnosis.gradients import term_gradients
@@ -237,15 +238,23 @@ def test_debug_and_profile_on_the_command_line(tmp_path: Path, monkeypatch):
 
 
 def test_a_profile_is_a_trace_in_a_new_folder(tmp_path: Path):
-    with profiled(tmp_path / "a" / "b"):
+    with profiler_in(tmp_path / "a" / "b").listening():
         jnp.sin(jnp.ones(3)).block_until_ready()
     assert list((tmp_path / "a" / "b").rglob("*.xplane.pb"))
 
 
+def test_traces_follow_each_other_and_end_by_themselves(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(profiler, "SPAN", 0.2)
+    watched = profiler.Profiler(tmp_path)
+    with watched.listening():
+        watched.trace()
+        watched.timer.join()
+        assert not watched.open.locked()
+        watched.trace()
+    assert not watched.open.locked()
+
+
 def test_a_profile_that_cannot_be_written_is_refused(tmp_path: Path):
     (tmp_path / "file").write_text("")
-    with (
-        pytest.raises(ProblemError, match="cannot be made"),
-        profiled(tmp_path / "file" / "x"),
-    ):
-        raise AssertionError("nothing should run")
+    with pytest.raises(ProblemError, match="cannot be made"):
+        profiler_in(tmp_path / "file" / "x")

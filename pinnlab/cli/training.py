@@ -4,8 +4,7 @@ import dataclasses
 import json
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,8 +25,10 @@ from pinnlab.errors import ProblemError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from pinnlab.diagnosis.profiler import Profiler
     from pinnlab.keeper import Keeper
     from pinnlab.problem.problem import Problem
+    from pinnlab.programs import Programs, Stage
     from pinnlab.solution import Solution
     from pinnlab.verify.preflight import Preflight
 
@@ -46,7 +47,9 @@ Debug = Annotated[
 ]
 Profile = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Leave a trace of JAX's profiler in a folder."),
+    typer.Option(
+        metavar="DIR", help="Leave short traces of JAX's profiler in a folder."
+    ),
 ]
 Resume = Annotated[
     bool, typer.Option("--resume", help="Go on from NAME.ckpt, if it is there.")
@@ -100,10 +103,17 @@ def solve(
         from pinnlab.keeper import Keeper
 
         keeper = Keeper(checkpoint, resume=resume, say=_say, signals=signals)
-        with profiled(profile):
-            solution = _solved(
-                loaded, target, span, seed, checked, not no_reference, debug, keeper
-            )
+        solution = _solved(
+            loaded,
+            target,
+            span,
+            seed,
+            checked,
+            not no_reference,
+            debug,
+            profile,
+            keeper,
+        )
         with signals.deferred():
             _save(solution, path, force, as_json)
             if _status(solution) is not Status.INTERRUPTED:
@@ -153,6 +163,7 @@ def _solved(
     checked: "Preflight",
     reference: bool,
     debug: bool,
+    profile: Path | None,
     keeper: "Keeper",
 ) -> "Solution":
     from pinnlab.cache import keep_compiled_programs
@@ -163,7 +174,18 @@ def _solved(
 
     keep_compiled_programs()
     watch = Watch() if debug else None
-    with TrainingProgress() as progress, watch.listening() if watch else nullcontext():
+    profiler = profiler_in(profile) if profile else None
+    helpers = [h for h in (watch, profiler) if h is not None]
+
+    def inspect(stage: "Stage", programs: "Programs") -> "Programs":
+        for helper in helpers:
+            programs = helper.inspect(stage, programs)
+        return programs
+
+    with ExitStack() as around:
+        progress = around.enter_context(TrainingProgress())
+        for helper in helpers:
+            around.enter_context(helper.listening())
         solution = solved(
             problem,
             target=target,
@@ -172,18 +194,14 @@ def _solved(
             progress=progress,
             reference=reference,
             checked=checked,
-            inspect=watch.inspect if watch else None,
+            inspect=inspect if helpers else None,
             keeper=keeper,
         )
     return diagnosed(solution, watch) if watch else solution
 
 
-@contextmanager
-def profiled(folder: Path | None) -> Iterator[None]:
-    """Leaves a trace of the block in the folder, which is made."""
-    if folder is None:
-        yield
-        return
+def profiler_in(folder: Path) -> "Profiler":
+    """A profiler that writes in the folder, which is made."""
     from pinnlab.atomic import check_writable
 
     try:
@@ -192,10 +210,9 @@ def profiled(folder: Path | None) -> Iterator[None]:
         message = f"--profile {folder}: cannot be made: {error.strerror}"
         raise ProblemError(message) from error
     check_writable(folder / "trace")
-    import jax
+    from pinnlab.diagnosis.profiler import Profiler
 
-    with jax.profiler.trace(str(folder)):
-        yield
+    return Profiler(folder)
 
 
 def _say(message: str) -> None:
