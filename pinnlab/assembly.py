@@ -9,7 +9,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, PRNGKeyArray
 
 from pinnlab.network import AbstractNetwork, blank_separable, make_network
-from pinnlab.residual import Block, LeastSquares, Model, make_rows
+from pinnlab.residual import Block, LeastSquares, make_rows
 from pinnlab.sampling import sample
 from pinnlab.scaling import parameters_of, term_scale
 from pinnlab.settings import Settings
@@ -100,6 +100,7 @@ def _block(
         rows,
         first.place.where is None and settings.redraw > 0,
         is_equation and settings.adaptive,
+        count,
         jnp.asarray(lower, dtype),
         jnp.asarray(upper, dtype),
         jnp.zeros((count, len(lower)), dtype),
@@ -107,7 +108,5 @@ def _block(
         jnp.asarray(scale, dtype),
         jnp.full(len(terms), weight, dtype),
     )
-    model = Model(
-        network, {k: v.astype(dtype) for k, v in parameters_of(system).items()}
-    )
-    return block.moved(model, jnp.asarray(points, dtype))
+    parameters = {k: v.astype(dtype) for k, v in parameters_of(system).items()}
+    return block.moved(parameters, jnp.asarray(points, dtype))

@@ -10,7 +10,7 @@ from jaxtyping import Array, ArrayLike
 
 from pinnlab.equation.evaluate import Surroundings, evaluate
 from pinnlab.equation.expression import Expression
-from pinnlab.residual import Model, partials_by_jvp
+from pinnlab.fields import Model, partials_by_jvp
 from pinnlab.system.system import System
 
 

@@ -17,6 +17,7 @@ from pinnlab.checkpoint import (
 )
 from pinnlab.errors import Preempted, ProblemError
 from pinnlab.snapshot import Snapshot
+from pinnlab.team import ALONE, Team
 
 
 PERIOD = 30.0
@@ -47,6 +48,8 @@ class Keeper:
     - `resume`: whether to go on from a checkpoint that is there.
     - `say`: told what users should know.
     - `signals`: what asks the run to stop; None: only exceptions do.
+    - `team`: the processes of the run, which all call its methods. The first decides
+        when a checkpoint is due and writes it; a signal to any of them counts for all.
     """
 
     def __init__(
@@ -56,11 +59,13 @@ class Keeper:
         resume: bool = False,
         say: Callable[[str], None] = lambda message: None,
         signals: Signals | None = None,
+        team: Team = ALONE,
     ):
         self.path = path
         self.resume = resume
         self.say = say
         self.signals = signals
+        self.team = team
         self.identity: Identity | None = None
         self.problems: set[str] = set()
         self.last, self.cost = time.monotonic(), 0.0
@@ -73,8 +78,19 @@ class Keeper:
     def start(self, identity: Identity) -> Snapshot | None:
         """What the run goes on from; None where it starts anew.
 
-        Raises `ProblemError` for the checkpoint of another run.
+        Raises `ProblemError` for the checkpoint of another run, or where the processes
+        do not read the same.
         """
+        found = self._found(identity)
+        own = -1.0 if found is None else float(found.record.iterations)
+        if len({tuple(seen) for seen in self.team.gathered([own])}) > 1:
+            raise ProblemError(
+                f"{self.path}: not all processes find the same checkpoint",
+                hint="start all in one folder that they share, as over NFS",
+            )
+        return found
+
+    def _found(self, identity: Identity) -> Snapshot | None:
         self.identity = identity
         self.last = time.monotonic()
         there = [p for p in (self.path, previous(self.path)) if p.exists()]
@@ -106,9 +122,10 @@ class Keeper:
 
         Raises `Preempted` where the run is to be continued later.
         """
-        signum = self.signals.received if self.signals else None
+        own = self.signals.received if self.signals else None
         waited = time.monotonic() - self.last
-        due = waited > max(PERIOD, SHARE * self.cost)
+        seen = self.team.gathered([waited > max(PERIOD, SHARE * self.cost), own or 0])
+        due, signum = bool(seen[0][0]), max(int(s) for _, s in seen) or None
         failure = self._write(take()) if due or signum is not None else None
         if signum is None or signum == signal.SIGINT:
             return signum is not None
@@ -119,6 +136,8 @@ class Keeper:
 
     def _write(self, snapshot: Snapshot) -> str | None:
         """What went wrong, if anything: it must not end the run."""
+        if not self.team.leads:
+            return None
         assert self.identity is not None
         began = time.monotonic()
         failure = None

@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from pinnlab.residual import Block, LeastSquares, Model
+from pinnlab.residual import Block, LeastSquares
 from pinnlab.sampling import by_residual, uniform
 
 
@@ -21,10 +21,10 @@ def look(
     **Returns:** the objective on the new points (drawn by residual from the pool),
     and every term's RMS residual on the pool, relative to its scale.
     """
-    model = objective.model(theta)
     keys = jax.random.split(key, len(objective.blocks))
     found = [
-        _look(b, model, k, pool) for b, k in zip(objective.blocks, keys, strict=True)
+        _look(objective, theta, b, k, pool)
+        for b, k in zip(objective.blocks, keys, strict=True)
     ]
     blocks = tuple(b for b, _ in found)
     heldout = jnp.concatenate([h for _, h in found])
@@ -32,21 +32,25 @@ def look(
 
 
 def _look(
-    block: Block, model: Model, key: PRNGKeyArray, pool: int
+    objective: LeastSquares,
+    theta: Float[Array, " P"],
+    block: Block,
+    key: PRNGKeyArray,
+    pool: int,
 ) -> tuple[Block, Float[Array, " terms"]]:
     if not block.moving:
-        return block, _rms(block.raw(model) / block.scale)
+        return block, _rms(objective.relative(block, theta)[: block.count])
     first, second = jax.random.split(key)
-    count = block.points.shape[0]
-    size = count * (pool if block.adaptive else 1)
-    fresh = block.moved(model, uniform(first, block.lower, block.upper, size))
-    relative = fresh.raw(model) / block.scale
+    size = block.count * (pool if block.adaptive else 1)
+    points = uniform(first, block.lower, block.upper, size)
+    fresh = objective.moved(block, points)
+    relative = objective.relative(fresh, theta)[:size]
     heldout = _rms(relative)
-    if size == count:
+    if size == block.count:
         return fresh, heldout
     total = jnp.sqrt(jnp.sum(relative**2, axis=1))
-    points = by_residual(second, fresh.points, total, count)
-    return block.moved(model, points), heldout
+    points = by_residual(second, points, total, block.count)
+    return objective.moved(block, points), heldout
 
 
 def _rms(values: Float[Array, "points terms"]) -> Float[Array, " terms"]:

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from pinnlab.devices import everywhere, replicated
 from pinnlab.optimizer import AbstractOptimizer
 from pinnlab.points import look
 from pinnlab.residual import Known, LeastSquares
@@ -90,24 +91,26 @@ def _advance(
 def compile_stage(
     stage: Stage, objective: LeastSquares, theta: Float[Array, " P"]
 ) -> Programs:
-    """Compile a stage's programs ahead of time."""
-    optimizer = stage.optimizer
+    """Compile a stage's programs ahead of time, for the devices of the objective."""
+    optimizer, mesh = stage.optimizer, objective.mesh
 
     def value_and_grad(objective: LeastSquares, theta: Array) -> tuple:
-        return objective.value_and_grad(theta)
+        return everywhere(objective.value_and_grad(theta), mesh)
 
     def init(known: Known, theta: Array):
-        return optimizer.init(known, theta)
+        return everywhere(optimizer.init(known, theta), mesh)
 
     def resume(known: Known, theta: Array, state):
-        return optimizer.refresh(known, theta, state)
+        return everywhere(optimizer.refresh(known, theta, state), mesh)
 
     def advance(objective: LeastSquares, carry: tuple, count: Array) -> tuple:
-        return _advance(objective, carry, count, optimizer)
+        return everywhere(_advance(objective, carry, count, optimizer), mesh)
 
     def fresh(objective: LeastSquares, theta: Array, key: Array) -> tuple:
-        return look(objective, theta, key, stage.pool)
+        fresh, heldout = look(objective, theta, key, stage.pool)
+        return fresh, everywhere(heldout, mesh)
 
+    one, key = replicated((jnp.asarray(1), jax.random.key(0)), mesh)
     both = compiled(value_and_grad, objective, theta)
     known = Known(*both(objective, theta))
     began = compiled(init, known, theta)
@@ -116,8 +119,8 @@ def compile_stage(
         both,
         began,
         compiled(resume, known, theta, state),
-        compiled(advance, objective, (theta, state), jnp.asarray(1), donate=True),
-        compiled(fresh, objective, theta, jax.random.key(0)),
+        compiled(advance, objective, (theta, state), one, donate=True),
+        compiled(fresh, objective, theta, key),
     )
 
 

@@ -5,100 +5,28 @@ from collections.abc import Callable, Sequence
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jax.sharding import Mesh
+from jaxtyping import Array, Bool, Float
 
-from pinnlab.equation.evaluate import Orders, Surroundings, Wanted, evaluate
+from pinnlab.devices import (
+    fetched,
+    over_points,
+    padded,
+    real_rows,
+    replicated,
+    single,
+    split,
+    spread,
+    summed,
+)
+from pinnlab.equation.evaluate import Surroundings, evaluate
 from pinnlab.equation.expression import Expression
-from pinnlab.equation.jets import jets
 from pinnlab.equation.structure import static_nodes
+from pinnlab.fields import Fields, Model, partials_by_jets
 from pinnlab.network import AbstractNetwork
 from pinnlab.optimizer.objective import AbstractObjective
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
-
-
-class Model(eqx.Module):
-    """What is trained (the network) and what the equations' parameters are."""
-
-    network: AbstractNetwork
-    parameters: dict[str, Array]
-
-
-def partials_by_jets(
-    network: AbstractNetwork, fields: tuple[str, ...]
-) -> Callable[[Float[Array, " dim"], Wanted], Sequence[Array]]:
-    """The network's partial derivatives by jets: for training, reverse mode only."""
-
-    def at(place: Float[Array, " dim"], wanted: Wanted) -> Sequence[Array]:
-        orders = tuple(dict.fromkeys(o for _, o in wanted))
-        found = jets(network, place, orders)
-        return [found[orders.index(o)][fields.index(f)] for f, o in wanted]
-
-    return at
-
-
-def partials_by_jvp(
-    network: AbstractNetwork, fields: tuple[str, ...]
-) -> Callable[[Float[Array, " dim"], Wanted], Sequence[Array]]:
-    """The same by nested `jvp` of the plain call: any further derivative may pass."""
-
-    def at(place: Float[Array, " dim"], wanted: Wanted) -> Sequence[Array]:
-        found = {o: _nested(network, place, o) for o in {o for _, o in wanted}}
-        return [found[o][fields.index(f)] for f, o in wanted]
-
-    return at
-
-
-def _nested(
-    function: Callable[[Array], Array], place: Float[Array, " dim"], orders: Orders
-) -> Float[Array, " out"]:
-    for i, count in enumerate(orders):
-        direction = jnp.zeros_like(place).at[i].set(1)
-        for _ in range(count):
-            function = _along(function, direction)
-    return function(place)
-
-
-def _along(
-    function: Callable[[Array], Array], direction: Array
-) -> Callable[[Array], Array]:
-    return lambda x: jax.jvp(function, (x,), (direction,))[1]
-
-
-class Fields:
-    """The fields as scalar functions of a point, for equations given as callables.
-
-    `u.T(point)` or `u["T"](point)`; where there is one field, also `u(point)`.
-    """
-
-    def __init__(self, system: System, model: Model):
-        self._system = system
-        self._model = model
-
-    def __getitem__(self, name: str) -> Callable[[Float[Array, " dim"]], Array]:
-        system, model = self._system, self._model
-        n = len(system.coordinates)
-        expression = system.ansatz[name].derivative((0,) * n, system.coordinates)
-
-        def field(point: Float[Array, " dim"]) -> Array:
-            partials = partials_by_jvp(model.network, system.fields)
-            values = dict(zip(system.coordinates, point, strict=True))
-            around = Surroundings(values, model.parameters, partials)
-            return jnp.asarray(evaluate((expression,), around)[0])
-
-        return field
-
-    def __getattr__(self, name: str) -> Callable[[Float[Array, " dim"]], Array]:
-        if name.startswith("_") or name not in self._system.fields:
-            raise AttributeError(
-                f"no field '{name}' ({', '.join(self._system.fields)})"
-            )
-        return self[name]
-
-    def __call__(self, point: Float[Array, " dim"]) -> Array:
-        if len(self._system.fields) != 1:
-            raise TypeError("several fields: write u.name(point)")
-        return self[self._system.fields[0]](point)
 
 
 class Rows(eqx.Module):
@@ -159,12 +87,14 @@ class Block(eqx.Module):
     """Terms that share points: rows r / scale * sqrt(weight / number of points).
 
     Points that are `moving` are drawn from the box between `lower` and `upper`; if
-    `adaptive`, by residual.
+    `adaptive`, by residual. There are `count` points; those that may follow them are
+    copies, without weight, so that every device has as many.
     """
 
     rows: Rows
     moving: bool = eqx.field(static=True)
     adaptive: bool = eqx.field(static=True)
+    count: int = eqx.field(static=True)
     lower: Float[Array, " dim"]
     upper: Float[Array, " dim"]
     points: Float[Array, "points dim"]
@@ -179,18 +109,27 @@ class Block(eqx.Module):
     @property
     def factor(self) -> Float[Array, " terms"]:
         """What a raw residual is multiplied with."""
-        return jnp.sqrt(self.weight / self.points.shape[0]) / self.scale
+        return jnp.sqrt(self.weight / self.count) / self.scale
 
-    def moved(self, model: Model, points: Float[Array, "points dim"]) -> "Block":
-        """The block on other points."""
-        known = jax.vmap(self.rows.known, in_axes=(None, 0))(model.parameters, points)
+    def at(
+        self, points: Float[Array, "points dim"], known: Float[Array, "points nodes"]
+    ) -> "Block":
+        """The block with other points and what is known there."""
         return eqx.tree_at(lambda b: (b.points, b.known), self, (points, known))
+
+    def moved(
+        self, parameters: dict[str, Array], points: Float[Array, "points dim"]
+    ) -> "Block":
+        """The block on other points."""
+        known = jax.vmap(self.rows.known, in_axes=(None, 0))(parameters, points)
+        return self.at(points, known)
 
 
 class LeastSquares(AbstractObjective):
     """loss(theta) = 1/2 sum of the squares of all blocks' rows.
 
-    `theta` is the flat vector of the network's trainable arrays.
+    `theta` is the flat vector of the network's trainable arrays. Points are split over
+    the devices of `mesh`; rows are in the order of devices, then of blocks.
     """
 
     blocks: tuple[Block, ...]
@@ -198,6 +137,7 @@ class LeastSquares(AbstractObjective):
     unravel: Callable[[Array], AbstractNetwork] = eqx.field(static=True)
     fixed: AbstractNetwork
     chunk: int = eqx.field(static=True, default=512)
+    mesh: Mesh = eqx.field(static=True, default_factory=single)
 
     def model(self, theta: Float[Array, " P"]) -> Model:
         """The model of a parameter vector."""
@@ -205,8 +145,7 @@ class LeastSquares(AbstractObjective):
 
     def residuals(self, theta: Float[Array, " P"]) -> Float[Array, " R"]:
         """All rows, scaled."""
-        model = self.model(theta)
-        return jnp.concatenate([(b.raw(model) * b.factor).ravel() for b in self.blocks])
+        return self._mapped(over_points, LeastSquares._own_residuals, theta)
 
     def loss(self, theta: Float[Array, " P"]) -> Float[Array, ""]:
         """1/2 |residuals|^2."""
@@ -216,12 +155,81 @@ class LeastSquares(AbstractObjective):
         self, theta: Float[Array, " P"]
     ) -> tuple[Float[Array, ""], Float[Array, " P"]]:
         """The loss and its gradient, a cache-sized piece of the points at a time."""
+        return self._mapped(summed, LeastSquares._own_value_and_grad, theta)
+
+    def jacobian(self, theta: Float[Array, " P"]) -> Float[Array, "R P"]:
+        """The rows' gradients: reverse mode per point, in chunks of points."""
+        return self._mapped(over_points, LeastSquares._own_jacobian, theta)
+
+    def relative(
+        self, block: Block, theta: Float[Array, " P"]
+    ) -> Float[Array, "points terms"]:
+        """The block's residuals relative to its scale, at copies of points too."""
+
+        def own(objective: LeastSquares, theta: Array) -> Array:
+            block = objective.blocks[0]
+            return block.raw(objective.model(theta)) / block.scale
+
+        return self._with(block)._mapped(over_points, own, theta)
+
+    def moved(self, block: Block, points: Float[Array, "count dim"]) -> Block:
+        """The block on other points, with copies so that they can be split."""
+        points = spread(padded(points, self.mesh), self.mesh)
+        # What is known at the old points has another number of rows perhaps.
+        block = block.at(points, points[:, :0])
+
+        def own(objective: LeastSquares) -> Array:
+            block = objective.blocks[0]
+            return block.moved(objective.parameters, block.points).known
+
+        return block.at(points, self._with(block)._mapped(over_points, own))
+
+    def on(self, mesh: Mesh) -> "LeastSquares":
+        """The same problem with its points split over another mesh.
+
+        Every process must ask for it.
+        """
+        arrays = jax.tree.map(lambda a: fetched(a) if eqx.is_array(a) else a, self)
+        blocks = []
+        for block in arrays.blocks:
+            own = (padded(a[: block.count], mesh) for a in (block.points, block.known))
+            points, known = split(tuple(own), mesh)
+            blocks.append(replicated(block, mesh).at(points, known))
+        moved = eqx.tree_at(lambda o: o.blocks, arrays, ())
+        moved = replicated(moved, mesh)
+        parts = (moved.parameters, moved.unravel, moved.fixed, self.chunk, mesh)
+        return LeastSquares(tuple(blocks), *parts)
+
+    def _with(self, block: Block) -> "LeastSquares":
+        return eqx.tree_at(lambda o: o.blocks, self, (block,))
+
+    def _mapped(self, how: Callable, own: Callable, *shared: Array):
+        """`own(objective, *shared)` on each device for the objective on its points."""
+        arrays, static = eqx.partition(self, eqx.is_array)
+        data = _data(arrays)
+        rest = eqx.tree_at(_data, arrays, [None] * len(data))
+
+        def local(everywhere: tuple, data: list):
+            rest, shared = everywhere
+            arrays = eqx.tree_at(_data, rest, data, is_leaf=lambda a: a is None)
+            return own(eqx.combine(arrays, static), *shared)
+
+        return how(local, self.mesh)((rest, shared), data)
+
+    def _own_residuals(self, theta: Float[Array, " P"]) -> Float[Array, " own"]:
+        model = self.model(theta)
+        found = [self._scaled(b, b.raw(model), self._real(b)) for b in self.blocks]
+        return jnp.concatenate([f.ravel() for f in found])
+
+    def _own_value_and_grad(
+        self, theta: Float[Array, " P"]
+    ) -> tuple[Float[Array, ""], Float[Array, " P"]]:
         value, gradient = jnp.zeros((), theta.dtype), jnp.zeros_like(theta)
         for block in self.blocks:
             count = pieces(block.points.shape[0])
             data = jax.tree.map(
-                lambda a, n=count: a.reshape(n, a.shape[0] // n, a.shape[1]),
-                (block.points, block.known),
+                lambda a, n=count: a.reshape(n, a.shape[0] // n, *a.shape[1:]),
+                (block.points, block.known, self._real(block)),
             )
 
             def add(total, piece, block=block):
@@ -232,17 +240,19 @@ class LeastSquares(AbstractObjective):
         return value, gradient
 
     def _partial_loss(
-        self, block: Block, theta: Float[Array, " P"], piece: tuple[Array, Array]
+        self,
+        block: Block,
+        theta: Float[Array, " P"],
+        piece: tuple[Array, Array, Array | None],
     ) -> Float[Array, ""]:
-        model = self.model(theta)
-        raw = jax.vmap(block.rows, in_axes=(None, 0, 0))(model, *piece)
-        return 0.5 * jnp.sum((raw * block.factor) ** 2)
+        points, known, real = piece
+        raw = block.at(points, known).raw(self.model(theta))
+        return 0.5 * jnp.sum(self._scaled(block, raw, real) ** 2)
 
-    def jacobian(self, theta: Float[Array, " P"]) -> Float[Array, "R P"]:
-        """The rows' gradients: reverse mode per point, in chunks of points."""
-        return jnp.concatenate([self._jacobian(b, theta) for b in self.blocks])
+    def _own_jacobian(self, theta: Float[Array, " P"]) -> Float[Array, "own P"]:
+        return jnp.concatenate([self._block_jacobian(b, theta) for b in self.blocks])
 
-    def _jacobian(self, block: Block, theta: Float[Array, " P"]) -> Array:
+    def _block_jacobian(self, block: Block, theta: Array) -> Array:
         def row(data: tuple[Array, Array]) -> Array:
             point, known = data
             return jax.jacrev(lambda th: block.rows(self.model(th), point, known))(
@@ -254,7 +264,28 @@ class LeastSquares(AbstractObjective):
             (block.points, block.known),
             batch_size=min(self.chunk, block.points.shape[0]),
         )
-        return (found * block.factor[:, None]).reshape(-1, theta.size)
+        found = found * block.factor[:, None]
+        return _without_copies(found, self._real(block)).reshape(-1, theta.size)
+
+    def _real(self, block: Block) -> Bool[Array, " points"] | None:
+        return real_rows(block.count, self.mesh)
+
+    def _scaled(
+        self, block: Block, raw: Array, real: Bool[Array, " points"] | None
+    ) -> Float[Array, "points terms"]:
+        return _without_copies(raw * block.factor, real)
+
+
+def _data(objective: LeastSquares) -> list[Array]:
+    """What is split over the devices."""
+    return [a for b in objective.blocks for a in (b.points, b.known)]
+
+
+def _without_copies(rows: Array, real: Bool[Array, " points"] | None) -> Array:
+    """Zero in the rows of points that are copies."""
+    if real is None:
+        return rows
+    return jnp.where(jnp.expand_dims(real, tuple(range(1, rows.ndim))), rows, 0)
 
 
 class Known(AbstractObjective):

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import equinox as eqx
@@ -11,10 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import tomli_w
+from jax.sharding import Mesh
 from jaxtyping import Array
 
 from pinnlab.assembly import least_squares, network_of
 from pinnlab.checkpoint import Identity
+from pinnlab.devices import make_mesh, single
 from pinnlab.errors import ProblemError
 from pinnlab.keeper import Keeper
 from pinnlab.linear import route as linear
@@ -29,6 +31,7 @@ from pinnlab.settings import Settings, settings_table
 from pinnlab.strategy import linear_settings, plan, separable_settings, tries
 from pinnlab.system.system import System, build_system
 from pinnlab.system.terms import EVERYWHERE
+from pinnlab.team import ALONE, Team
 from pinnlab.train import Hooks, Limits, train
 from pinnlab.verify.known import error_of, heldout_of
 
@@ -44,7 +47,7 @@ CHEAP = 0.05
 
 @dataclass(frozen=True)
 class Job:
-    """What is asked for."""
+    """What is asked for, and the devices and processes that train."""
 
     target: float
     budget: float
@@ -52,6 +55,8 @@ class Job:
     observe: Callable[[Observation], None]
     inspect: Inspect | None = None
     keeper: Keeper | None = None
+    mesh: Mesh = field(default_factory=make_mesh)
+    team: Team = ALONE
 
 
 @dataclass(frozen=True)
@@ -127,8 +132,9 @@ def try_routes(problem: Problem, settings: Settings, job: Job) -> Tried:
             break
     else:
         seconds = max(_left(job, tried), 1.0)
+        job.team.tell({"train": seconds})
         try:
-            tried = tried.extended(_trained(problem, settings, job, seconds))
+            tried = tried.extended(trained(problem, settings, job, seconds))
         except KeyboardInterrupt:
             tried = tried.interrupted()
     if not tried.outcomes:
@@ -231,7 +237,11 @@ def _separable(
         target /= FINER
 
 
-def _trained(problem: Problem, settings: Settings, job: Job, seconds: float) -> Outcome:
+def trained(problem: Problem, settings: Settings, job: Job, seconds: float) -> Outcome:
+    """What training leads to; every process of the team must do it.
+
+    Raises `FloatingPointError` where no finite loss could be found.
+    """
     system = build_system(problem, settings.enforce)
     chosen = plan(system, settings, job.target)
     full = chosen.settings
@@ -243,34 +253,38 @@ def _trained(problem: Problem, settings: Settings, job: Job, seconds: float) -> 
     identity = Identity(problem.source, text, job.seed, job.target)
     error_of, keeper = _error_of_parameters(system, objective), job.keeper
     with keeper.deferring() if keeper else nullcontext():
-        trained = train(
-            objective,
+        done = train(
+            objective.on(job.mesh),
             theta,
             chosen.stages,
             Limits(seconds, job.target / 100, job.target / 2),
             key=train_key,
             hooks=Hooks(
-                job.observe, error_of, job.inspect, keeper.pause if keeper else None
+                job.observe,
+                error_of,
+                job.inspect,
+                keeper.pause if keeper else None,
+                job.team.decided,
             ),
             start=keeper.start(identity) if keeper else None,
         )
-    lost = not np.isfinite(trained.heldout).all()
-    if lost and trained.stop is not Stop.INTERRUPTED:
-        raise FloatingPointError(next(iter(trained.record.events), "no finite loss"))
-    model = trained.objective.model(jnp.asarray(trained.theta))
+    lost = not np.isfinite(done.heldout).all()
+    if lost and done.stop is not Stop.INTERRUPTED:
+        raise FloatingPointError(next(iter(done.record.events), "no finite loss"))
+    alone = done.objective.on(single())
     wide = jax.tree.map(
-        lambda a: a.astype(jnp.float64) if eqx.is_inexact_array(a) else a,
-        model.network,
+        lambda a: jnp.asarray(np.asarray(a), float) if eqx.is_inexact_array(a) else a,
+        alone.model(jnp.asarray(done.theta)).network,
     )
     return Outcome(
         system,
         full,
         scales,
         Model(wide, parameters_of(system)),
-        np.asarray(trained.objective.blocks[0].points, float),
-        float(np.max(trained.heldout)),
-        trained.record,
-        trained.stop,
+        np.asarray(alone.blocks[0].points, float),
+        float(np.max(done.heldout)),
+        done.record,
+        done.stop,
         chosen.reason,
     )
 

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 import tomli_w
 
+from pinnlab.devices import make_mesh
 from pinnlab.errors import ProblemError
 from pinnlab.grids import grid_axes, grid_points, grid_shape
 from pinnlab.keeper import Keeper
@@ -19,9 +20,10 @@ from pinnlab.programs import Inspect
 from pinnlab.provenance import provenance
 from pinnlab.record import Observation, Record, Stop
 from pinnlab.result import Cost, Result
-from pinnlab.routes import Job, Outcome, Tried, chosen, try_routes
+from pinnlab.routes import Job, Outcome, Tried, chosen, trained, try_routes
 from pinnlab.settings import read_settings, settings_table
 from pinnlab.solution import Solution, variables_on
+from pinnlab.team import ALONE, Team
 from pinnlab.verify.estimate import Estimate
 from pinnlab.verify.preflight import Preflight, check
 from pinnlab.verify.truth import Evidence, judge, report
@@ -61,6 +63,8 @@ def solve(
     checked: Preflight | None = None,
     inspect: Inspect | None = None,
     keeper: Keeper | None = None,
+    devices: int | None = None,
+    team: Team = ALONE,
 ) -> Solution:
     """Solve a problem and verify the solution.
 
@@ -74,10 +78,14 @@ def solve(
     - `checked`: the problem's preflight, where it was done before.
     - `inspect`: looks at the compiled programs of training (`diagnosis.watch`).
     - `keeper`: keeps checkpoints of training, and may go on from one.
+    - `devices`: how many of JAX's devices share the collocation points in training;
+        all of them if None.
+    - `team`: the processes that train together; the others `assist`.
 
     **Returns:** a `Solution` with its report, whatever the verdict.
 
-    Raises `ProblemError` for a problem or settings that make no sense, and
+    Raises `ProblemError` for a problem or settings that make no sense or for more
+    devices than there are, and
     `FloatingPointError` where no finite loss could be found.
 
     !!! example
@@ -86,11 +94,14 @@ def solve(
         print(solution.report.verdict, solution(t=1.0))
         ```
     """
+    mesh = make_mesh(devices)
     checked = checked or check(problem, target)
     if checked.errors:
         raise ProblemError("\n".join(checked.errors), file=problem.name)
     settings = read_settings(problem.solver, f"{problem.name}.toml")
-    job = Job(target, budget, seed, _observer(progress, budget), inspect, keeper)
+    job = Job(
+        target, budget, seed, _observer(progress, budget), inspect, keeper, mesh, team
+    )
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
         tried = try_routes(problem, settings, job)
         began = time.perf_counter()
@@ -111,6 +122,29 @@ def solve(
             outcome.model,
             result,
         )
+
+
+def assist(
+    problem: Problem,
+    team: Team,
+    *,
+    target: float,
+    seed: int,
+    inspect: Inspect | None,
+    keeper: Keeper,
+    devices: int | None,
+) -> None:
+    """What the other processes do while the first one solves: their part of training.
+
+    The arguments are those of `solve`, and must be the same. Raises `SystemExit` with
+    the status of process 0 where it ends without training.
+    """
+    mesh = make_mesh(devices)
+    settings = read_settings(problem.solver, f"{problem.name}.toml")
+    seconds = team.told("train")
+    job = Job(target, seconds, seed, _observer(None, 0), inspect, keeper, mesh, team)
+    with jax.enable_x64(True), jax.default_matmul_precision("highest"):
+        trained(problem, settings, job, seconds)
 
 
 def _best_verified(

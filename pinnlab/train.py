@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from pinnlab.best import Best
+from pinnlab.devices import replicated, single
 from pinnlab.nonfinite import find
 from pinnlab.programs import Inspect, Programs, Stage, compile_stage, compiled
 from pinnlab.record import Observation, Record, Stop
@@ -55,6 +56,7 @@ class Trained:
 Observe = Callable[[Observation], None]
 ErrorOf = Callable[[Float[Array, " P"]], Array]
 Pause = Callable[[Callable[[], Snapshot]], bool]
+Decide = Callable[[float], float]
 
 
 @dataclass(frozen=True)
@@ -66,12 +68,14 @@ class Hooks:
     - `inspect`: called with the compiled programs of every stage.
     - `pause`: called between pieces with a function that takes a snapshot; True ends
         training as an interrupt does.
+    - `decide`: gives what the first of several processes read from its clock.
     """
 
     observe: Observe
     error_of: ErrorOf | None = None
     inspect: Inspect | None = None
     pause: Pause | None = None
+    decide: Decide = float
 
 
 def train(
@@ -85,6 +89,8 @@ def train(
     start: Snapshot | None = None,
 ) -> Trained:
     """Run the stages one after another on the same least-squares problem.
+
+    Its points are split over the devices of its mesh.
 
     **Arguments:**
 
@@ -119,8 +125,9 @@ class _Run:
         key: PRNGKeyArray,
         hooks: Hooks,
     ):
-        self.objective = objective
-        self.theta = theta
+        self.mesh = objective.mesh
+        self.objective = objective.on(self.mesh)
+        self.theta = replicated(theta, self.mesh)
         self.limits = limits
         self.key = key
         self.hooks = hooks
@@ -130,7 +137,7 @@ class _Run:
         error_of = hooks.error_of
         if error_of is not None:
             began = time.perf_counter()
-            error_of = compiled(error_of, theta)
+            error_of = compiled(error_of, self.theta)
             self.record.compile_seconds += time.perf_counter() - began
         self.best = Best(theta, error_of)
 
@@ -144,7 +151,7 @@ class _Run:
         except KeyboardInterrupt:
             stop = Stop.INTERRUPTED
         if self.best.known:
-            self.theta = jnp.asarray(self.best.theta)
+            self.theta = replicated(self.best.theta, self.mesh)
         return stop
 
     def _programs(self, stage: Stage) -> Programs:
@@ -162,14 +169,16 @@ class _Run:
         while True:
             if self._interrupted(state):
                 return Stop.INTERRUPTED, programs
-            count = self._count(stage, pace)
+            count = int(self.hooks.decide(self._count(stage, pace)))
             if count == 0:
                 reached = stage.iterations and self.at.done >= stage.iterations
                 return Stop.ITERATIONS if reached else Stop.BUDGET, programs
             before = self.record.train_seconds
             with self._timed():
                 carry, info, steps = programs.advance(
-                    self.objective, (self.theta, state), jnp.asarray(count)
+                    self.objective,
+                    (self.theta, state),
+                    replicated(jnp.asarray(count), self.mesh),
                 )
                 steps, loss = int(steps), float(info.loss)
             self.theta, state = carry
@@ -204,7 +213,7 @@ class _Run:
         if saved is None:
             return state
         if saved.complete:
-            return filled(state, saved.arrays, "state")
+            return replicated(filled(state, saved.arrays, "state"), self.mesh)
         self.record.events.append(
             f"{stage.name}, iteration {self.at.done}: the optimizer's state was too "
             "large for the checkpoint and starts anew"
@@ -231,18 +240,20 @@ class _Run:
         """Measure the held-out residual, keep the best model, take the new points."""
         with self._timed():
             self.key, key = jax.random.split(self.key)
+            key = replicated(key, self.mesh)
             fresh = self.best.look(programs, self.objective, self.theta, key)
         if redraw:
             self.objective = fresh
 
     def _roll_back(self, stage: Stage) -> None:
         self.at = replace(self.at, rollbacks=self.at.rollbacks + 1)
-        where = find(self.objective, self.theta) or "the loss is not finite"
+        alone, theta = self.objective.on(single()), jnp.asarray(np.asarray(self.theta))
+        where = find(alone, theta) or "the loss is not finite"
         self.record.events.append(
             f"{stage.name}, iteration {self.at.done}: {where}; went back to the last "
             "good model, with shorter steps"
         )
-        self.theta = jnp.asarray(self.best.theta)
+        self.theta = replicated(self.best.theta, self.mesh)
 
     def _tell(self, stage: Stage, loss: float, stalled: bool) -> None:
         at, seconds, best = self.at.done, self.record.train_seconds, self.best
@@ -263,7 +274,7 @@ class _Run:
                 "theta": self.theta,
                 "key": jax.random.key_data(self.key),
                 **self.best.arrays(),
-                **named(self.objective, "objective"),
+                **named(self.objective.on(single()), "objective"),
                 **named(state, "state"),
             },
             self.record,
@@ -271,8 +282,11 @@ class _Run:
 
     def restore(self, snapshot: Snapshot) -> None:
         """Go on from a snapshot; the optimizer's state follows when it is compiled."""
-        self.theta = filled(self.theta, snapshot.arrays, "theta")
-        self.objective = filled(self.objective, snapshot.arrays, "objective")
+        theta = filled(self.theta, snapshot.arrays, "theta")
+        self.theta = replicated(theta, self.mesh)
+        alone = self.objective.on(single())
+        alone = filled(alone, snapshot.arrays, "objective")
+        self.objective = alone.on(self.mesh)
         self.key = jax.random.wrap_key_data(jnp.array(snapshot.arrays["key"]))
         self.best.restore(snapshot.arrays)
         self.at, self.saved = snapshot.position, snapshot

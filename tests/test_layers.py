@@ -10,14 +10,15 @@ PACKAGE = Path(__file__).parent.parent / "pinnlab"
 
 # A module may import from its own layer and from layers above it in this list.
 LAYERS = [
-    {"cache", "errors", "result", "record", "metrics"},
-    {"data"},
+    {"cache", "errors", "result", "record", "metrics", "team"},
+    {"data", "devices"},
     {"equation"},
     {"problem"},
     {"sampling"},
     {"system"},
     {"grids", "provenance"},
     {"network", "optimizer"},
+    {"fields"},
     {"residual"},
     {"scaling", "points", "nonfinite", "settings", "evaluation"},
     {"programs", "snapshot", "assembly"},

@@ -110,12 +110,30 @@ def environment() -> dict[str, str]:
     facts["memory"] = _memory()
     devices = (f"{d.platform} ({d.device_kind})" for d in jax.devices())
     facts["devices"] = ", ".join(devices)
+    facts["layout"] = layout()
     facts |= _precision()
     facts["gallery"] = f"{len(gallery())} problems"
     for name in sorted(os.environ):
         if name.startswith(ENVIRONMENT):
             facts[name] = _without_paths(os.environ[name])
     return facts
+
+
+def layout() -> str:
+    """How `solve` divides its points, and whether the devices can add numbers up."""
+    import jax
+    import jax.numpy as jnp
+
+    from pinnlab.devices import make_mesh, split, summed
+
+    mesh = make_mesh()
+    count = mesh.size
+    if count == 1:
+        return "1 device has all points"
+    ones = split(jnp.ones(count, jnp.int32), mesh)
+    total = jax.jit(summed(lambda shared, own: jnp.sum(own), mesh))((), ones)
+    works = "works" if int(total) == count else f"FAILED (found {int(total)})"
+    return f"{count} devices share the points, adding up over them {works}"
 
 
 def self_test() -> SelfTest:

@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from pinnlab.diagnosis.profiler import Profiler
+    from pinnlab.diagnosis.watch import Watch
     from pinnlab.keeper import Keeper
     from pinnlab.problem.problem import Problem
     from pinnlab.programs import Programs, Stage
     from pinnlab.solution import Solution
+    from pinnlab.team import Team
     from pinnlab.verify.preflight import Preflight
 
 Output = Annotated[
@@ -54,6 +56,28 @@ Profile = Annotated[
 Resume = Annotated[
     bool, typer.Option("--resume", help="Go on from NAME.ckpt, if it is there.")
 ]
+Devices = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="Devices (GPUs) that share the collocation points; all there are if "
+        "missing.",
+    ),
+]
+Coordinator = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT",
+        help="Where the processes meet: a free port of the computer of process 0. "
+        "Not needed under srun or mpirun.",
+    ),
+]
+Processes = Annotated[
+    int | None, typer.Option(metavar="N", help="How many processes there are.")
+]
+Process = Annotated[
+    int | None, typer.Option(metavar="I", help="The number of this one, from 0.")
+]
 NoReference = Annotated[
     bool, typer.Option("--no-reference", help="Do not solve classically for the truth.")
 ]
@@ -74,54 +98,132 @@ def solve(
     no_reference: NoReference = False,
     debug: Debug = False,
     profile: Profile = None,
+    devices: Devices = None,
+    coordinator: Coordinator = None,
+    processes: Processes = None,
+    process: Process = None,
     as_json: Json = False,
 ) -> None:
     """Solve a problem, verify the solution, and leave one HDF5 file and a picture.
 
     Training is kept in NAME.ckpt every half minute, and when it is asked to stop by
-    Ctrl-C, SIGTERM or SIGUSR1. Exit status: 0 the verdict is pass, 1 it is not, 2 the
-    input is wrong, 3 the run failed, 75 stopped and to be resumed, 130 interrupted.
+    Ctrl-C, SIGTERM or SIGUSR1. Started by srun or mpirun, all processes train together.
+    Exit status: 0 the verdict is pass, 1 it is not, 2 the input is wrong, 3 the run
+    failed, 75 stopped and to be resumed, 130 interrupted.
     """
+    from pinnlab.cli.processes import joined, launched
+
+    positive("--target", target)
+    asked = _Asked(
+        problem,
+        output or Path(f"{Path(problem).stem}.h5"),
+        target,
+        seconds(budget),
+        seed,
+        settings,
+        plot,
+        force,
+        resume,
+        not no_reference,
+        debug,
+        profile,
+        devices,
+    )
+    launch = launched(coordinator, processes, process, os.environ)
+    with joined(launch, asked.checkpoint) as team:
+        if team.leads:
+            _lead(asked, team, as_json=as_json)
+        else:
+            _assist(asked, team)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Asked:
+    """The options of `solve`, checked one by one."""
+
+    problem: str
+    path: Path
+    target: float
+    budget: float
+    seed: int
+    settings: list[str] | None
+    plot: bool
+    force: bool
+    resume: bool
+    reference: bool
+    debug: bool
+    profile: Path | None
+    devices: int | None
+
+    @property
+    def picture(self) -> Path:
+        return self.path.with_suffix(".png")
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.path.with_suffix(".ckpt")
+
+
+@friendly
+def _lead(asked: _Asked, team: "Team", *, as_json: bool) -> None:
+    """What the first process does, or the only one."""
     from pinnlab.atomic import check_writable
     from pinnlab.claim import claimed
     from pinnlab.cli.signals import listening
 
-    positive("--target", target)
-    span = seconds(budget)
-    loaded = load(problem, settings)
-    path = output or Path(f"{Path(problem).stem}.h5")
+    loaded = load(asked.problem, asked.settings)
+    path, picture = asked.path, asked.picture
     check_writable(path)
-    picture = path.with_suffix(".png")
-    checkpoint = path.with_suffix(".ckpt")
-    if path in (picture, checkpoint):
+    if path in (picture, asked.checkpoint):
         what = "a picture" if path == picture else "a checkpoint"
         leave(Status.WRONG_INPUT, f"error: {path}: a result file is not {what}")
-    if plot:
+    if asked.plot:
         check_writable(picture)
-    checked = _preflight(loaded, target)
+    checked = _preflight(loaded, asked.target)
     with listening() as signals, claimed(path):
         from pinnlab.keeper import Keeper
 
-        keeper = Keeper(checkpoint, resume=resume, say=_say, signals=signals)
-        solution = _solved(
-            loaded,
-            target,
-            span,
-            seed,
-            checked,
-            not no_reference,
-            debug,
-            profile,
-            keeper,
+        keeper = Keeper(
+            asked.checkpoint,
+            resume=asked.resume,
+            say=_say,
+            signals=signals,
+            team=team,
         )
+        solution = _solved(loaded, asked, checked, keeper)
         with signals.deferred():
-            _save(solution, path, force, as_json)
+            _save(solution, path, asked.force, as_json)
             if _status(solution) is not Status.INTERRUPTED:
                 keeper.finish()
-            if plot:
+            if asked.plot:
                 _draw(solution, picture)
-            _report(solution, path, picture if plot else None, as_json)
+            _report(solution, path, picture if asked.plot else None, as_json)
     raise typer.Exit(int(_status(solution)))
+
+
+def _assist(asked: _Asked, team: "Team") -> None:
+    """What all other processes do."""
+    from pinnlab.cache import keep_compiled_programs
+    from pinnlab.cli.signals import listening
+    from pinnlab.keeper import Keeper
+    from pinnlab.solver import assist
+
+    keep_compiled_programs()
+    watch = _watch(asked, team)
+    with listening() as signals, signals.deferred():
+        keeper = Keeper(
+            asked.checkpoint, resume=asked.resume, signals=signals, team=team
+        )
+        assist(
+            load(asked.problem, asked.settings),
+            team,
+            target=asked.target,
+            seed=asked.seed,
+            inspect=watch.inspect if watch else None,
+            keeper=keeper,
+            devices=asked.devices,
+        )
+        team.told("status")
 
 
 @friendly
@@ -156,25 +258,16 @@ def _preflight(problem: "Problem", target: float) -> "Preflight":
 
 
 def _solved(
-    problem: "Problem",
-    target: float,
-    budget: float,
-    seed: int,
-    checked: "Preflight",
-    reference: bool,
-    debug: bool,
-    profile: Path | None,
-    keeper: "Keeper",
+    problem: "Problem", asked: _Asked, checked: "Preflight", keeper: "Keeper"
 ) -> "Solution":
     from pinnlab.cache import keep_compiled_programs
     from pinnlab.cli.progress import TrainingProgress
     from pinnlab.diagnosis.diagnosis import diagnosed
-    from pinnlab.diagnosis.watch import Watch
     from pinnlab.solver import solve as solved
 
     keep_compiled_programs()
-    watch = Watch() if debug else None
-    profiler = profiler_in(profile) if profile else None
+    watch = _watch(asked, keeper.team)
+    profiler = profiler_in(asked.profile) if asked.profile else None
     helpers = [h for h in (watch, profiler) if h is not None]
 
     def inspect(stage: "Stage", programs: "Programs") -> "Programs":
@@ -188,16 +281,24 @@ def _solved(
             around.enter_context(helper.listening())
         solution = solved(
             problem,
-            target=target,
-            budget=budget,
-            seed=seed,
+            target=asked.target,
+            budget=asked.budget,
+            seed=asked.seed,
             progress=progress,
-            reference=reference,
+            reference=asked.reference,
             checked=checked,
             inspect=inspect if helpers else None,
             keeper=keeper,
+            devices=asked.devices,
+            team=keeper.team,
         )
     return diagnosed(solution, watch) if watch else solution
+
+
+def _watch(asked: _Asked, team: "Team") -> "Watch | None":
+    from pinnlab.diagnosis.watch import Watch
+
+    return Watch(team) if asked.debug else None
 
 
 def profiler_in(folder: Path) -> "Profiler":

@@ -16,10 +16,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from pinnlab.devices import disagreement, fingerprint, single
 from pinnlab.points import look
 from pinnlab.programs import Programs, Stage
 from pinnlab.residual import LeastSquares
 from pinnlab.result import RunCheck
+from pinnlab.team import ALONE, Team
 
 
 COMPILED = "/jax/core/compile/backend_compile_duration"
@@ -32,16 +34,20 @@ LONGEST = 120
 class Watch:
     """What is seen of a run. `inspect` is given to `solve`.
 
-    - `objective`, `theta`: those of the last measurement; None without training.
+    - `team`: the processes that train together.
+    - `objective`, `theta`: those of the last measurement, on one device; None without
+        training.
     - `step_memory`: bytes that the largest stage's program needs.
     """
 
+    team: Team = ALONE
     objective: LeastSquares | None = None
     theta: Array | None = None
     step_memory: int = 0
     recompiled: list[str] = field(default_factory=list)
     transfers: list[str] = field(default_factory=list)
     reused: list[str] = field(default_factory=list)
+    differing: list[str] = field(default_factory=list)
     alive: list[int] = field(default_factory=list)
     keys: set[bytes] = field(default_factory=set)
     events: list[str] = field(default_factory=list)
@@ -97,6 +103,7 @@ class Watch:
             _check("compiled once", self.recompiled),
             _check("no transfers in a step", self.transfers),
             _check("random keys used once", self.reused),
+            _check("replicas agree", self.differing),
             RunCheck("no arrays leak", not grown, f"{last} arrays alive at the end"),
         )
 
@@ -113,6 +120,7 @@ class Watch:
             except jax.errors.JaxRuntimeError as error:
                 self.transfers.append(str(error).splitlines()[0])
                 found = advance(objective, carry, count)
+            self._compare((objective, found[0]))
             # After a loss that is not finite its cause is searched, by new programs.
             if bool(jnp.isfinite(found[1].loss)):
                 known.append(len(self.events))
@@ -120,15 +128,24 @@ class Watch:
 
         return watched
 
+    def _compare(self, tree: tuple) -> None:
+        differs = disagreement(tree, "training")
+        if differs is not None:
+            self.differing.append(f"{differs} is not the same on all devices")
+        seen = self.team.gathered([fingerprint(tree)])
+        if any(s != seen[0] for s in seen):
+            self.differing.append("training is not the same on all processes")
+
     def _looking(self, stage: Stage, measure: Callable) -> Callable:
         def watched(objective: LeastSquares, theta: Array, key: Array) -> tuple:
+            self.objective = objective.on(single())
+            self.theta = jnp.asarray(np.asarray(theta))
             if not self.keys:
-                self._check_keys(stage, objective, theta)
+                self._check_keys(stage, self.objective, self.theta)
             bits = np.asarray(jax.random.key_data(key)).tobytes()
             if bits in self.keys:
                 self.reused.append(f"{stage.name}: two looks had the same key")
             self.keys.add(bits)
-            self.objective, self.theta = objective, theta
             return measure(objective, theta, key)
 
         return watched
@@ -179,7 +196,7 @@ def memory_of(program: Callable) -> int:
 
 def free_memory() -> int | None:
     """Free bytes on the first device; None where they cannot be known."""
-    stats = jax.devices()[0].memory_stats()
+    stats = jax.local_devices()[0].memory_stats()
     if stats and "bytes_limit" in stats:
         return stats["bytes_limit"] - stats.get("bytes_in_use", 0)
     if "SC_AVPHYS_PAGES" not in os.sysconf_names:

@@ -1,0 +1,97 @@
+"""Several devices: the same numbers as one, nothing large on each, equal copies."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from pinnlab.devices import make_mesh, padded
+from pinnlab.errors import ProblemError
+
+
+TESTS = Path(__file__).parent
+FOUR = "--xla_force_host_platform_device_count=4"
+OPTIMIZERS = ("SSBroyden", "LevenbergMarquardt", "Adam", "LBFGS")
+
+
+def with_four_devices(*command: str, **more: str) -> str:
+    """The standard output of a Python program that has four devices."""
+    path = os.pathsep.join((str(TESTS.parent), str(TESTS)))
+    found = subprocess.run(
+        [sys.executable, *command],
+        env=os.environ | {"XLA_FLAGS": FOUR, "PYTHONPATH": path} | more,
+        capture_output=True,
+        text=True,
+    )
+    assert found.returncode in (0, 1), found.stderr
+    return found.stdout
+
+
+@pytest.fixture(scope="module")
+def found():
+    return json.loads(with_four_devices(str(TESTS / "on_devices.py")))
+
+
+@pytest.mark.parametrize("points", ["even", "uneven"])
+def test_four_devices_compute_what_one_does(found, points):
+    for name, error in found[points].items():
+        assert error < 1e-13, name
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_steps_are_the_same_to_rounding_and_copies_stay_equal(found, optimizer):
+    (one, rows, differs), (ten, later_rows, differs_later) = found[optimizer]
+    assert max(one, rows) < 1e-11
+    # J'J squares the condition, and its steps amplify rounding by as much.
+    loose = optimizer == "LevenbergMarquardt"
+    assert later_rows < (1e-6 if loose else 1e-8)
+    assert ten < (1e-4 if loose else 1e-8)
+    assert differs is None
+    assert differs_later is None
+
+
+def test_training_with_a_redraw_is_the_same(found):
+    assert found["trained"] < 1e-8
+
+
+def test_what_belongs_to_points_is_split_and_the_rest_is_on_each(found):
+    assert [name for name, good in found["layout"].items() if not good] == []
+
+
+def test_a_copy_that_differs_is_named(found):
+    assert found["replicas"] == [None, "state/c"]
+
+
+def test_more_devices_than_there_are_is_an_error(found):
+    none, five = found["refusals"]
+    assert "expected 1 to 4" in none
+    assert "5 devices are asked for, and there are 4 (cpu)" in five
+    assert "device_count=5" in five
+
+
+def test_on_one_device_nothing_is_added_and_more_is_refused():
+    points = jax.numpy.ones((7, 2))
+    assert padded(points, make_mesh(1)) is points
+    with pytest.raises(ProblemError, match=r"there is 1 .*expected 1"):
+        make_mesh(2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("problem", ["burgers", "lotka_volterra"])
+def test_final_errors_are_alike(problem, tmp_path):
+    errors = []
+    for devices in "1", "4":
+        command = ["-m", "pinnlab", "solve", problem, "--json", "--no-plot"]
+        command += ["--devices", devices, "--budget", "1h", "--target", "1e-9"]
+        command += ["--set", "solver.strategy=nonlinear", "--no-reference"]
+        command += ["--set", "solver.iterations=150", "--set", "solver.points=500"]
+        command += ["-o", str(tmp_path / f"{devices}.h5")]
+        answer = json.loads(with_four_devices(*command))
+        (field, *_) = answer["fields"].values()
+        errors.append(field["rel_l2"])
+    assert np.max(errors) < 3 * np.min(errors)
