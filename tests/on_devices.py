@@ -45,9 +45,9 @@ def on_both(points: int, text: str = HEAT):
     return (alone, theta), (alone.on(mesh), replicated(np.array(theta), mesh))
 
 
-def values(points: int, text: str) -> dict[str, float]:
+def values() -> dict[str, float]:
     """Errors of what four devices compute at one parameter vector."""
-    (alone, theta), (many, there) = on_both(points, text)
+    (alone, theta), (many, there) = on_both(UNEVEN, HEAT)
     run = eqx.filter_jit(
         lambda o, t: (
             o.loss(t),
@@ -78,7 +78,7 @@ def values(points: int, text: str) -> dict[str, float]:
     }
 
 
-def steps(optimizer: AbstractOptimizer) -> list[tuple[float, float, str | None]]:
+def steps(optimizer: AbstractOptimizer) -> dict[str, object]:
     """After one and ten steps: errors, and which copies differ.
 
     The errors are those of the parameters, and of the rows relative to those before.
@@ -94,15 +94,33 @@ def steps(optimizer: AbstractOptimizer) -> list[tuple[float, float, str | None]]
         return carry, objective.residuals(carry[0]), objective.residuals(theta)
 
     here, there = on_both(UNEVEN, DECAY)
-    result = []
-    for count in jnp.asarray([1, 10]):
-        carry, rows, _ = run(*there, replicated(count, there[0].mesh))
-        expected, others, before = run(*here, count)
+    one = replicated(jnp.asarray(1), there[0].mesh)
+    program = run.lower(*there, one).compile()
+    result: dict[str, object] = {"moved": moved(program.compiled.as_text())}
+    for name, count in (("one", 1), ("ten", 10)):
+        carry, rows, _ = program(
+            *there, replicated(jnp.asarray(count), one.sharding.mesh)
+        )
+        expected, others, before = run(*here, jnp.asarray(count))
         rows, others, before = map(np.asarray, (rows[:UNEVEN], others, before))
         change = np.linalg.norm(rows - others) / np.linalg.norm(before)
         error = relative(carry[0], expected[0])
-        result.append((error, float(change), disagreement(carry, "carry")))
+        result[name] = (error, float(change), disagreement(carry, "carry"))
     return result
+
+
+def moved(program: str) -> dict[str, float | bool]:
+    """What a program sends: whether it sums, and its largest gathering's share of J."""
+    gathered = [
+        np.prod([int(n) for n in shape.split(",")])
+        for shape in re.findall(r"= f64\[([\d,]+)\]\S* all-gather", program)
+    ]
+    _, (many, theta) = on_both(UNEVEN, DECAY)
+    whole = many.blocks[0].points.shape[0] * theta.size
+    return {
+        "sums": "all-reduce" in program,
+        "gathered": max(gathered, default=0) / whole,
+    }
 
 
 def trained() -> float:
@@ -116,7 +134,7 @@ def trained() -> float:
             key=jax.random.key(1),
             hooks=Hooks(lambda row: None),
         )
-        for objective, theta in on_both(UNEVEN, DECAY)
+        for objective, theta in on_both(EVEN, DECAY)
     ]
     assert found[1].objective.mesh.size == 4
     return relative(found[1].theta, found[0].theta)
@@ -128,14 +146,6 @@ def layout() -> dict[str, bool]:
     jacobian = eqx.filter_jit(many.jacobian)(there)
     drawn, _ = eqx.filter_jit(look)(many, there, jax.random.key(0), 4)
     rows = sum(b.points.shape[0] * b.scale.size for b in many.blocks)
-    optimizer = LevenbergMarquardt()
-    step = jax.jit(lambda t: optimizer.step(many, t, optimizer.init(many, t))[0])
-    text = step.lower(there).compile().as_text()
-    assert text is not None
-    gathered = [
-        np.prod([int(n) for n in shape.split(",")])
-        for shape in re.findall(r"= f64\[([\d,]+)\]\S* all-gather", text)
-    ]
 
     def is_split(array: jax.Array) -> bool:
         per_device = {s.data.shape[0] for s in array.addressable_shards}
@@ -148,8 +158,6 @@ def layout() -> dict[str, bool]:
         "points": all(map(is_split, every)),
         "rows": is_split(eqx.filter_jit(many.residuals)(there)) and rows % 4 == 0,
         "jacobian": is_split(jacobian) and jacobian.shape == (rows, theta.size),
-        "jacobian stays where it is": max(gathered, default=0) < rows * theta.size / 4,
-        "sums are made": "all-reduce" in text,
         "parameters": all(
             a.sharding.is_fully_replicated for a in jax.tree.leaves(rest)
         ),
@@ -185,8 +193,7 @@ def main() -> None:
     assert jax.device_count() == 4
     with jax.default_matmul_precision("highest"):
         found: dict[str, object] = {
-            "even": values(EVEN, DECAY),
-            "uneven": values(UNEVEN, HEAT),
+            "values": values(),
             "trained": trained(),
             "layout": layout(),
             "replicas": replicas(),

@@ -185,3 +185,35 @@ def test_an_array_of_plain_jobs_shares_the_runs(idle: Slurm, tmp_path: Path):
     assert within(200, lambda: len(sweep.results()) == 4)
     assert within(60, lambda: not idle.jobs("running,pending"))
     sweep.ends_complete(sweep.start())
+
+
+def test_processes_of_one_srun_train_together_stop_and_go_on(
+    idle: Slurm, tmp_path: Path
+):
+    (tmp_path / "growth.toml").write_text(PROBLEM.replace("separable", "nonlinear"))
+
+    def solving(log: Path, *more: str) -> subprocess.Popen:
+        command = ["srun", "-N2", "-n2", "-c2", "--mpi=none", sys.executable, "-m"]
+        command += ["pinnlab", "solve", "growth.toml", "--no-reference", "--no-plot"]
+        with log.open("w") as file:
+            return subprocess.Popen(
+                [*command, *more],
+                cwd=tmp_path,
+                env=idle.environment | {"PYTHONPATH": str(ROOT)},
+                stdout=file,
+                stderr=file,
+            )
+
+    log = tmp_path / "first.log"
+    run = solving(log, "--budget", "1h", "--target", "1e-9")
+    trains = lambda: "iteration" in log.read_text() or run.poll() is not None
+    assert within(120, trains) and run.poll() is None, log.read_text()
+    (job,) = idle.jobs()
+    idle.call("scancel", "--signal=TERM", job)
+    assert run.wait(60) == 75, log.read_text()
+    assert "stopped by SIGTERM: --resume goes on" in log.read_text()
+    log = tmp_path / "second.log"
+    run = solving(log, "--budget", "1s", "--target", "1e-9", "--resume")
+    assert run.wait(120) == 1, log.read_text()
+    assert "going on from growth.ckpt" in log.read_text()
+    assert (tmp_path / "growth.h5").exists()
