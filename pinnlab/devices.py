@@ -62,7 +62,7 @@ def single() -> Mesh:
     return _mesh(jax.local_devices()[:1])
 
 
-def _mesh(devices: list[jax.Device]) -> Mesh:
+def _mesh(devices: list) -> Mesh:
     return Mesh(np.array(devices), (POINTS,), axis_types=(AxisType.Auto,))
 
 
@@ -123,7 +123,7 @@ def _placed(tree: Tree, wanted: NamedSharding) -> Tree:
         sharding = wanted if array.size else empty
         if jax.process_count() == 1:
             return jax.device_put(array, sharding)
-        if jax.dtypes.issubdtype(array.dtype, jax.dtypes.prng_key):
+        if jnp.issubdtype(array.dtype, jax.dtypes.prng_key):
             return jax.random.wrap_key_data(place(jax.random.key_data(array)))
         every = fetched(array)
         return jax.make_array_from_callback(every.shape, sharding, lambda i: every[i])

@@ -115,11 +115,19 @@ class Team:
     - `index`: of this process. Process 0 leads: it decides, prints and writes.
     - `lines`: those of process 0 with all others in order, or that of another process
         with process 0; none where a process is alone.
+    - `settle`: waits after an error until it is known whether another process died, of
+        which it is the consequence.
     """
 
-    def __init__(self, index: int = 0, lines: Sequence[Line] = ()):
+    def __init__(
+        self,
+        index: int = 0,
+        lines: Sequence[Line] = (),
+        settle: Callable[[], None] = lambda: None,
+    ):
         self.index = index
         self.lines = tuple(lines)
+        self.settle = settle
 
     @property
     def leads(self) -> bool:

@@ -5,6 +5,7 @@ Run by `test_devices`, with four devices made of one CPU.
 
 import json
 import re
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -23,7 +24,7 @@ from pinnlab.optimizer import (
     SSBroyden,
 )
 from pinnlab.points import look
-from pinnlab.programs import Stage
+from pinnlab.programs import Stage, compiled
 from pinnlab.train import Hooks, Limits, train
 
 
@@ -42,7 +43,7 @@ def on_both(points: int, text: str = HEAT):
     alone, theta = setup(points=points, width=4, text=text, depth=1)
     mesh = make_mesh()
     # Copies, since training reuses the memory of the parameters that it is given.
-    return (alone, theta), (alone.on(mesh), replicated(np.array(theta), mesh))
+    return (alone, theta), (alone.on(mesh), replicated(jnp.array(theta), mesh))
 
 
 def values() -> dict[str, float]:
@@ -84,7 +85,6 @@ def steps(optimizer: AbstractOptimizer) -> dict[str, object]:
     The errors are those of the parameters, and of the rows relative to those before.
     """
 
-    @eqx.filter_jit
     def run(objective, theta, count):
         def body(_, carry):
             return optimizer.step(objective, *carry)[:2]
@@ -94,14 +94,13 @@ def steps(optimizer: AbstractOptimizer) -> dict[str, object]:
         return carry, objective.residuals(carry[0]), objective.residuals(theta)
 
     here, there = on_both(UNEVEN, DECAY)
-    one = replicated(jnp.asarray(1), there[0].mesh)
-    program = run.lower(*there, one).compile()
-    result: dict[str, object] = {"moved": moved(program.compiled.as_text())}
+    mesh = there[0].mesh
+    program = compiled(run, *there, replicated(jnp.asarray(1), mesh))
+    alone = eqx.filter_jit(run)
+    result: dict[str, object] = {"moved": moved(program)}
     for name, count in (("one", 1), ("ten", 10)):
-        carry, rows, _ = program(
-            *there, replicated(jnp.asarray(count), one.sharding.mesh)
-        )
-        expected, others, before = run(*here, jnp.asarray(count))
+        carry, rows, _ = program(*there, replicated(jnp.asarray(count), mesh))
+        expected, others, before = alone(*here, jnp.asarray(count))
         rows, others, before = map(np.asarray, (rows[:UNEVEN], others, before))
         change = np.linalg.norm(rows - others) / np.linalg.norm(before)
         error = relative(carry[0], expected[0])
@@ -109,16 +108,17 @@ def steps(optimizer: AbstractOptimizer) -> dict[str, object]:
     return result
 
 
-def moved(program: str) -> dict[str, float | bool]:
+def moved(program: Any) -> dict[str, float | bool]:
     """What a program sends: whether it sums, and its largest gathering's share of J."""
+    text = program.compiled.as_text()
     gathered = [
         np.prod([int(n) for n in shape.split(",")])
-        for shape in re.findall(r"= f64\[([\d,]+)\]\S* all-gather", program)
+        for shape in re.findall(r"= f64\[([\d,]+)\]\S* all-gather", text)
     ]
     _, (many, theta) = on_both(UNEVEN, DECAY)
     whole = many.blocks[0].points.shape[0] * theta.size
     return {
-        "sums": "all-reduce" in program,
+        "sums": "all-reduce" in text,
         "gathered": max(gathered, default=0) / whole,
     }
 
@@ -137,7 +137,8 @@ def trained() -> float:
         for objective, theta in on_both(EVEN, DECAY)
     ]
     assert found[1].objective.mesh.size == 4
-    return relative(found[1].theta, found[0].theta)
+    ours, theirs = (jnp.asarray(f.theta) for f in found)
+    return relative(theirs, ours)
 
 
 def layout() -> dict[str, bool]:

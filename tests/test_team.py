@@ -150,4 +150,4 @@ def test_each_task_has_the_gpus_that_it_should(visible, tasks, devices):
 )
 def test_options_that_make_no_sense_are_errors(options, words):
     with pytest.raises(ProblemError, match=words):
-        launched(*options, {})
+        launched(options[0], options[1], options[2], {})

@@ -132,10 +132,12 @@ def joined(launch: Launch | None, checkpoint: Path) -> Iterator[Team]:
     else:
         try:
             yield team
-        except (Preempted, KeyboardInterrupt, SystemExit):
+        except SystemExit:
+            raise
+        except (Preempted, KeyboardInterrupt):
             pass
         except BaseException as error:
-            end.settle()
+            team.settle()
             team.tell({"failed": f"{type(error).__name__}: {error}"})
         team.told("status")
 
@@ -147,10 +149,12 @@ class _Ending:
         self.index = index
         self.checkpoint = checkpoint
         self.team = ALONE
+        self.losing = threading.Event()
 
     def settle(self) -> None:
         """Waits: a process that died shows as an error of the others first."""
-        threading.Event().wait(SETTLING)
+        if self.losing.wait(SETTLING):
+            threading.Event().wait()  # `lost` ends this process.
 
     def ended(self, status: int) -> None:
         """Process 0 has ended, and so does this one, whatever it waits for."""
@@ -160,6 +164,7 @@ class _Ending:
 
     def lost(self, what: str) -> None:
         """Ends this process: it cannot compute without the one that is lost."""
+        self.losing.set()
         there = self.checkpoint.exists()
         status = Status.CHECKPOINTED if there else Status.FAILED
         more = f"--resume goes on from {self.checkpoint}" if there else "no checkpoint"
@@ -196,7 +201,7 @@ def _met(launch: Launch, end: _Ending) -> Team:
             f"the {launch.count} processes could not meet: {error}",
             hint="all must be started within two minutes with the same coordinator",
         ) from error
-    return Team(launch.index, _lines(launch, end))
+    return Team(launch.index, _lines(launch, end), end.settle)
 
 
 def _lines(launch: Launch, end: _Ending) -> list[Line]:

@@ -190,7 +190,11 @@ def _lead(asked: _Asked, team: "Team", *, as_json: bool) -> None:
             signals=signals,
             team=team,
         )
-        solution = _solved(loaded, asked, checked, keeper)
+        try:
+            solution = _solved(loaded, asked, checked, keeper)
+        except Exception:
+            team.settle()
+            raise
         with signals.deferred():
             _save(solution, path, asked.force, as_json)
             if _status(solution) is not Status.INTERRUPTED:
