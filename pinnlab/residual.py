@@ -1,5 +1,6 @@
 """Residuals of a model: blocks of terms that share points, and the least squares."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
 
 import equinox as eqx
@@ -145,7 +146,7 @@ class LeastSquares(AbstractObjective):
 
     def residuals(self, theta: Float[Array, " P"]) -> Float[Array, " R"]:
         """All rows, scaled."""
-        return self._mapped(over_points, LeastSquares._own_residuals, theta)
+        return _on_devices(over_points, LeastSquares._own_residuals, self, theta)
 
     def loss(self, theta: Float[Array, " P"]) -> Float[Array, ""]:
         """1/2 |residuals|^2."""
@@ -155,34 +156,25 @@ class LeastSquares(AbstractObjective):
         self, theta: Float[Array, " P"]
     ) -> tuple[Float[Array, ""], Float[Array, " P"]]:
         """The loss and its gradient, a cache-sized piece of the points at a time."""
-        return self._mapped(summed, LeastSquares._own_value_and_grad, theta)
+        return _on_devices(summed, LeastSquares._own_value_and_grad, self, theta)
 
     def jacobian(self, theta: Float[Array, " P"]) -> Float[Array, "R P"]:
         """The rows' gradients: reverse mode per point, in chunks of points."""
-        return self._mapped(over_points, LeastSquares._own_jacobian, theta)
+        return _on_devices(over_points, LeastSquares._own_jacobian, self, theta)
 
     def relative(
         self, block: Block, theta: Float[Array, " P"]
     ) -> Float[Array, "points terms"]:
         """The block's residuals relative to its scale, at copies of points too."""
-
-        def own(objective: LeastSquares, theta: Array) -> Array:
-            block = objective.blocks[0]
-            return block.raw(objective.model(theta)) / block.scale
-
-        return self._with(block)._mapped(over_points, own, theta)
+        return _on_devices(over_points, _own_relative, self._with(block), theta)
 
     def moved(self, block: Block, points: Float[Array, "count dim"]) -> Block:
         """The block on other points, with copies so that they can be split."""
         points = spread(padded(points, self.mesh), self.mesh)
         # What is known at the old points has another number of rows perhaps.
         block = block.at(points, points[:, :0])
-
-        def own(objective: LeastSquares) -> Array:
-            block = objective.blocks[0]
-            return block.moved(objective.parameters, block.points).known
-
-        return block.at(points, self._with(block)._mapped(over_points, own))
+        known = _on_devices(over_points, _own_known, self._with(block))
+        return block.at(points, known)
 
     def on(self, mesh: Mesh) -> "LeastSquares":
         """The same problem with its points split over another mesh.
@@ -195,26 +187,13 @@ class LeastSquares(AbstractObjective):
             own = (padded(a[: block.count], mesh) for a in (block.points, block.known))
             points, known = split(tuple(own), mesh)
             blocks.append(replicated(block, mesh).at(points, known))
-        moved = eqx.tree_at(lambda o: o.blocks, arrays, ())
-        moved = replicated(moved, mesh)
-        parts = (moved.parameters, moved.unravel, moved.fixed, self.chunk, mesh)
-        return LeastSquares(tuple(blocks), *parts)
+        parameters, fixed = replicated((arrays.parameters, arrays.fixed), mesh)
+        return dataclasses.replace(
+            self, blocks=tuple(blocks), parameters=parameters, fixed=fixed, mesh=mesh
+        )
 
     def _with(self, block: Block) -> "LeastSquares":
         return eqx.tree_at(lambda o: o.blocks, self, (block,))
-
-    def _mapped(self, how: Callable, own: Callable, *shared: Array):
-        """`own(objective, *shared)` on each device for the objective on its points."""
-        arrays, static = eqx.partition(self, eqx.is_array)
-        data = _data(arrays)
-        rest = eqx.tree_at(_data, arrays, [None] * len(data))
-
-        def local(everywhere: tuple, data: list):
-            rest, shared = everywhere
-            arrays = eqx.tree_at(_data, rest, data, is_leaf=lambda a: a is None)
-            return own(eqx.combine(arrays, static), *shared)
-
-        return how(local, self.mesh)((rest, shared), data)
 
     def _own_residuals(self, theta: Float[Array, " P"]) -> Float[Array, " own"]:
         model = self.model(theta)
@@ -274,6 +253,31 @@ class LeastSquares(AbstractObjective):
         self, block: Block, raw: Array, real: Bool[Array, " points"] | None
     ) -> Float[Array, "points terms"]:
         return _without_copies(raw * block.factor, real)
+
+
+@eqx.filter_jit
+def _on_devices(how: Callable, own: Callable, objective: LeastSquares, *shared: Array):
+    """`own(objective, *shared)` on each device for the objective on its points."""
+    arrays, static = eqx.partition(objective, eqx.is_array)
+    data = _data(arrays)
+    rest = eqx.tree_at(_data, arrays, [None] * len(data))
+
+    def local(everywhere: tuple, data: list):
+        rest, shared = everywhere
+        arrays = eqx.tree_at(_data, rest, data, is_leaf=lambda a: a is None)
+        return own(eqx.combine(arrays, static), *shared)
+
+    return how(local, objective.mesh)((rest, shared), data)
+
+
+def _own_relative(objective: LeastSquares, theta: Array) -> Array:
+    block = objective.blocks[0]
+    return block.raw(objective.model(theta)) / block.scale
+
+
+def _own_known(objective: LeastSquares) -> Array:
+    block = objective.blocks[0]
+    return block.moved(objective.parameters, block.points).known
 
 
 def _data(objective: LeastSquares) -> list[Array]:
