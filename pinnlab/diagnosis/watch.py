@@ -138,8 +138,11 @@ class Watch:
 
     def _looking(self, stage: Stage, measure: Callable) -> Callable:
         def watched(objective: LeastSquares, theta: Array, key: Array) -> tuple:
+            before = len(self.events)
             self.objective = objective.on(single())
             self.theta = jnp.asarray(np.asarray(theta))
+            # What the watch itself compiles is not the run's.
+            del self.events[before:]
             if not self.keys:
                 self._check_keys(stage, self.objective, self.theta)
             bits = np.asarray(jax.random.key_data(key)).tobytes()
