@@ -88,11 +88,10 @@ def test_on_one_device_nothing_is_added_and_more_is_refused():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("problem", ["burgers", "lotka_volterra"])
-def test_final_errors_are_alike(problem, tmp_path):
+def test_final_errors_are_alike(tmp_path):
     errors = []
     for devices in "1", "4":
-        command = ["-m", "pinnlab", "solve", problem, "--json", "--no-plot"]
+        command = ["-m", "pinnlab", "solve", "burgers", "--json", "--no-plot"]
         command += ["--devices", devices, "--budget", "1h", "--target", "1e-9"]
         command += ["--set", "solver.strategy=nonlinear", "--no-reference"]
         command += ["--set", "solver.iterations=150", "--set", "solver.points=500"]
