@@ -28,6 +28,7 @@ from pinnlab.verify.estimate import Estimate, error_estimate
 from pinnlab.verify.verified import known
 
 
+DESCRIPTION = "Estimates of the error over true errors, for the gallery."
 REFERENCE_ERROR, REFERENCE_SECONDS, ESTIMATE_SECONDS = 1e-7, 60.0, 15.0
 GOOD = 3.0
 USABLE_TRUTH = 10.0
@@ -53,7 +54,7 @@ class Row:
 
 def main() -> None:
     """Makes the rows that are missing, then the table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=DESCRIPTION)
     parser.add_argument("--only", default="", help="problems, separated by commas")
     parser.add_argument("--budgets", default="3,10,30", help="seconds of training")
     parser.add_argument("-o", "--output", type=Path, default=Path("effectivity"))

@@ -32,6 +32,7 @@ from pinnlab.hdf5 import read_result
 from pinnlab.result import Result
 
 
+DESCRIPTION = "Errors reached in a given time, against the goals."
 QUICK_SECONDS = 10
 GRACE = 300
 """Seconds that a run may take beyond its budget: compilation and verification."""
@@ -109,7 +110,7 @@ class Score:
 
 def main() -> None:
     """Runs what is missing and writes the tables."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=DESCRIPTION)
     parser.add_argument("--only", default="", help="problems, separated by commas")
     parser.add_argument("--quick", action="store_true", help="a short first look")
     parser.add_argument("--seeds", type=int, default=3)

@@ -155,7 +155,8 @@ def _estimates(report: Report) -> Table:
 def _reference(check: ReferenceCheck) -> Text:
     if not check.method:
         return Text(f"no classical solution: {check.reason}", style="dim")
-    line = Text(f"classical: {check.method}; own error {check.error:.0e}", style="dim")
+    kind = "reference" if check.method.startswith("file ") else "classical"
+    line = Text(f"{kind}: {check.method}; own error {check.error:.0e}", style="dim")
     if math.isfinite(check.seconds_alike):
         line.append(f"; {check.seconds_alike:.2g} s to the error reached here")
     return line

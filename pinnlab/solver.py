@@ -161,7 +161,7 @@ def _result(
     judgment = judge(verified.evidence, job.target, outcome.stop.value)
     variables = variables_on(system, outcome.model, axes, grid)
     shape = grid_shape(axes)
-    if verified.truth is not None:
+    if verified.truth is not None and verified.truth.points is None:
         for name, values in verified.truth.values.items():
             variables[f"{name}_{verified.truth.name}"] = values.reshape(shape)
     if isinstance(verified.estimate, Estimate):

@@ -20,11 +20,13 @@ class Truth:
 
     - `values`: of each field it knows, [m]; NaN where it knows nothing.
     - `own`: the relative L2 error of each field's values.
+    - `points`: where the values are, [m, dim], if not on that grid.
     """
 
     name: str
     values: dict[str, np.ndarray]
     own: dict[str, float]
+    points: np.ndarray | None = None
 
 
 def exact_truth(system: System, grid: np.ndarray) -> Truth | None:
@@ -48,7 +50,8 @@ def field_errors(
     system: System, model: Model, truth: Truth, grid: np.ndarray
 ) -> tuple[FieldError, ...]:
     """The errors of a model in all fields that the truth knows."""
-    found = Evaluator(system, field_expressions(system))(model, grid)
+    points = grid if truth.points is None else truth.points
+    found = Evaluator(system, field_expressions(system))(model, points)
     return truth_errors(dict(zip(system.fields, found.T, strict=True)), truth)
 
 

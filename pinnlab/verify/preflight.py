@@ -10,10 +10,12 @@ import numpy as np
 from pinnlab.equation.expression import Expression
 from pinnlab.equation.format import pretty
 from pinnlab.equation.structure import partials
+from pinnlab.linear import route as linear
+from pinnlab.newton import route as newton
 from pinnlab.problem.problem import Problem
 from pinnlab.sampling import sample
-from pinnlab.settings import read_settings
-from pinnlab.strategy import plan
+from pinnlab.settings import Settings, read_settings
+from pinnlab.strategy import Plan, plan, tries
 from pinnlab.system.system import System, build_system
 from pinnlab.system.terms import Term
 from pinnlab.verify.balance import unbalanced
@@ -24,6 +26,7 @@ from pinnlab.verify.declared import not_periodic, wrong_exact
 from pinnlab.verify.degenerate import degenerate_equations
 from pinnlab.verify.faces import face_counts
 from pinnlab.verify.findings import Findings
+from pinnlab.verify.reference_file import bad_reference_file
 from pinnlab.verify.repeated import repeated_conditions
 from pinnlab.verify.signs import wrong_signs
 from pinnlab.verify.wellposed import undetermined
@@ -40,6 +43,7 @@ EXAMINERS: tuple[Callable[[System], Findings], ...] = (
     not_periodic,
     odd_coefficients,
     wrong_exact,
+    bad_reference_file,
 )
 
 
@@ -109,7 +113,7 @@ def check(problem: Problem, target: float = 1e-3) -> Preflight:
             errors=tuple(errors),
             warnings=findings.warnings,
             notes=_notes(system),
-            strategy=chosen.reason,
+            strategy=_strategy(system, settings, chosen),
             parameters=count,
             memory_mb=round(memory, 1),
         )
@@ -121,6 +125,18 @@ def examine(system: System) -> Findings:
     for examiner in EXAMINERS:
         found += examiner(system)
     return found
+
+
+def _strategy(system: System, settings: Settings, chosen: Plan) -> str:
+    """The ways that will be tried, in their order."""
+    ways = []
+    if tries(settings, "linear") and linear.suits(system):
+        ways.append("random sine features by least squares")
+    if tries(settings, "separable") and newton.suits(system):
+        ways.append("separable features by Gauss-Newton")
+    if settings.strategy in ("auto", "nonlinear"):
+        ways.append(f"a network ({chosen.reason})")
+    return "; if that is not enough, ".join(ways)
 
 
 def _readable(equation) -> str:
@@ -156,8 +172,9 @@ def _condition_note(system: System, term: Term, points: int) -> ConditionNote:
 
 def _notes(system: System) -> tuple[str, ...]:
     notes: list[str] = []
-    if not system.problem.exact:
-        notes.append("no [exact] solution: the verdict can be 'unverified' at best")
+    choice = system.problem.reference
+    if not system.problem.exact and choice.method == "none" and not choice.file:
+        notes.append("no [exact] solution and no reference: the error is estimated")
     if system.is_linear:
         notes.append("the problem is linear in its fields")
     return tuple(notes)
