@@ -16,7 +16,7 @@ from pinnlab.equation.structure import affine
 from pinnlab.network import AbstractNetwork
 from pinnlab.residual import Model, Rows, make_rows
 from pinnlab.sampling import sample
-from pinnlab.system.exact import static_values
+from pinnlab.system.arrays import array_values
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
 
@@ -98,7 +98,7 @@ def _data_size(system: System, field: str) -> float:
             continue
         asked = form.rest / form.coefficients[values[0]]
         points = sample(system.problem, term.place, SAMPLE, seed=0)
-        size = np.abs(static_values(system.problem, (asked,), points))
+        size = np.abs(array_values(system.problem, (asked,), points))
         largest = max(largest, float(np.max(size[np.isfinite(size)], initial=0.0)))
     return largest
 

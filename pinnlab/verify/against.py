@@ -9,7 +9,7 @@ from pinnlab.metrics import maximum_error, relative_l2
 from pinnlab.reference.reference import Reference
 from pinnlab.residual import Model
 from pinnlab.result import FieldError
-from pinnlab.system.exact import static_values
+from pinnlab.system.arrays import array_values
 from pinnlab.system.system import System
 from pinnlab.system.terms import exact_solution
 
@@ -34,7 +34,7 @@ def exact_truth(system: System, grid: np.ndarray) -> Truth | None:
     exact = exact_solution(system.problem)
     if not exact:
         return None
-    found = static_values(system.problem, tuple(exact.values()), grid)
+    found = array_values(system.problem, tuple(exact.values()), grid)
     values = dict(zip(exact, found.T, strict=True))
     return Truth("exact", values, dict.fromkeys(exact, 0.0))
 

@@ -11,7 +11,7 @@ from pinnlab.evaluation import field_expressions, term_sizes
 from pinnlab.residual import Model, make_rows
 from pinnlab.sampling import sample
 from pinnlab.scaling import parameters_of
-from pinnlab.system.exact import static_values
+from pinnlab.system.arrays import array_values
 from pinnlab.system.system import System
 from pinnlab.system.terms import EVERYWHERE, exact_solution
 
@@ -26,9 +26,7 @@ def error_of(system: System) -> Callable[[Model], Array] | None:
     if set(exact) != set(system.fields):
         return None
     points = sample(system.problem, EVERYWHERE, ERROR_SAMPLE, seed=101)
-    truth = static_values(
-        system.problem, tuple(exact[f] for f in system.fields), points
-    )
+    truth = array_values(system.problem, tuple(exact[f] for f in system.fields), points)
     keep = np.isfinite(truth).all(axis=1)
     points, truth = jnp.asarray(points[keep]), jnp.asarray(truth[keep])
     rows = make_rows(system, field_expressions(system))
