@@ -84,9 +84,8 @@ def test_array_values_are_those_of_the_compiled_evaluation(name):
 
     def one(point):
         values = dict(zip((a.name for a in problem.axes), point, strict=True))
-        return jnp.stack(
-            evaluate(expressions, Surroundings(values, problem.parameters))
-        )
+        parameters = {k: jnp.asarray(v) for k, v in problem.parameters.items()}
+        return jnp.stack(evaluate(expressions, Surroundings(values, parameters)))
 
     expected = jax.jit(jax.vmap(one))(jnp.asarray(points))
     values = array_values(problem, expressions, points)
