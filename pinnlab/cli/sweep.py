@@ -1,6 +1,7 @@
 """`sweep`: many runs of one problem, on a laptop or a cluster."""
 
 import json
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -73,7 +74,7 @@ def run(
     """Do every run of an experiment that has no result yet.
 
     Exit status: 0 all verdicts are pass, 1 some are not, 2 the input is wrong, 3 some
-    runs failed, 130 stopped before the end.
+    runs failed, 75 stopped by SIGTERM or SIGUSR1, 130 by Ctrl-C or `cancel`.
     """
     from pinnlab.sweep.checks import check_plan
     from pinnlab.sweep.experiment import load_experiment
@@ -211,19 +212,26 @@ def _drive(
     folder: Path, plan: "Plan", on: str, workers: int | None, as_json: bool
 ) -> None:
     from pinnlab.cli.sweep_table import SweepProgress, render_status, status_json
+    from pinnlab.signals import listening
     from pinnlab.sweep.drive import drive
     from pinnlab.sweep.pools import open_pool
     from pinnlab.sweep.table import collect
 
     progress = SweepProgress(len(plan.runs))
-    with open_pool(on, plan, folder, workers) as pool, progress:
+    with (
+        listening() as signals,
+        open_pool(on, plan, folder, workers) as pool,
+        progress,
+    ):
         ending = drive(folder, plan, pool, progress)
     rows = collect(folder, plan)
     render_status(folder, rows, console(error=True))
     if as_json:
         typer.echo(json.dumps(status_json(folder, rows), indent=2))
     if ending.stopped:
-        leave(Status.INTERRUPTED, f"stopped; go on with: pinnlab sweep resume {folder}")
+        asked = signals.received not in (None, signal.SIGINT)
+        status = Status.CHECKPOINTED if asked else Status.INTERRUPTED
+        leave(status, f"stopped; go on with: pinnlab sweep resume {folder}")
     raise typer.Exit(int(_status(ending, all(r.passed for r in rows))))
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from pinnlab.errors import Preempted
 from pinnlab.sweep.beacon import lit
 from pinnlab.sweep.folder import State, drivers, record_error, state
 from pinnlab.sweep.plan import Plan, Run
@@ -38,7 +39,7 @@ class Watcher(Protocol):
 
 @dataclass(frozen=True)
 class Ending:
-    """How a sweep ended; `stopped`: by `cancel` or Ctrl-C before all was done."""
+    """How a sweep ended; `stopped`: by `cancel` or a signal before all was done."""
 
     done: int
     failed: int
@@ -56,7 +57,7 @@ def drive(folder: Path, plan: Plan, pool: Pool, watcher: Watcher) -> Ending:
         round_ = _Round(folder, plan, pool, beacon, watcher)
         try:
             failed = round_.all_of(missing)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, Preempted):
             # Without its driver's beacon every run stops, wherever it is.
             beacon.unlink(missing_ok=True)
             failed = 0

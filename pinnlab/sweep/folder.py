@@ -30,7 +30,7 @@ class Files:
     """The files of one run.
 
     - `spec`: what to run; `result`: the HDF5 file; `error`: why the last attempt left
-      none; `log`: what it printed.
+      none; `log`: what it printed; `checkpoint`: what an attempt that was cut off left.
     - `lease`: begins the names of the files that say who works on it; they are in a
       folder that has no others, so that it is quick to list.
     """
@@ -39,12 +39,13 @@ class Files:
     result: Path
     error: Path
     log: Path
+    checkpoint: Path
     lease: Path
 
 
 def files(folder: Path, run: str) -> Files:
     """The files of the run of this id."""
-    ends = (".json", ".h5", ".error.json", ".log")
+    ends = (".json", ".h5", ".error.json", ".log", ".ckpt")
     own = (folder / "runs" / f"{run}{end}" for end in ends)
     return Files(*own, lease=folder / "leases" / run)
 

@@ -11,6 +11,7 @@ from enum import Enum
 from pathlib import Path
 
 from pinnlab.sweep.beacon import alive, claimed, lost
+from pinnlab.sweep.child import STOPPED
 from pinnlab.sweep.folder import Files, drivers, files, record_error
 
 
@@ -74,7 +75,7 @@ def supervise(job: Job, devices: str | None = None) -> Outcome:
             code = _attempt(job, own, lease, devices)
             if own.result.exists():
                 return Outcome.DONE
-            if code is None:
+            if code is None or code == STOPPED:
                 return Outcome.STOPPED
             if own.error.exists():
                 return Outcome.FAILED
@@ -111,7 +112,10 @@ def _attempt(job: Job, own: Files, lease: Path, devices: str | None) -> int | No
                 if time.monotonic() - looked < LOOK:
                     continue
                 looked = time.monotonic()
-                if not alive(_driver(job)) or lost(lease):
+                if lost(lease):
+                    return None
+                if not alive(_driver(job)):
+                    _ask_to_stop(process)
                     return None
                 if 0 < job.seconds < looked - began:
                     message = f"stopped after {job.seconds:g} s ([resources] time)"
@@ -122,8 +126,15 @@ def _attempt(job: Job, own: Files, lease: Path, devices: str | None) -> int | No
     return process.returncode
 
 
+def _ask_to_stop(process: subprocess.Popen) -> None:
+    """Give a process the time to leave a checkpoint."""
+    process.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(GRACE)
+
+
 def _end(process: subprocess.Popen) -> None:
-    """End a process: its input closes, which it takes as the wish to end."""
+    """End a process: its input closes, which it takes as the order to end at once."""
     with contextlib.suppress(BrokenPipeError):
         if process.stdin:
             process.stdin.close()
