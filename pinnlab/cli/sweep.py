@@ -43,8 +43,8 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a swe
 On = Annotated[
     str,
     typer.Option(
-        help="Where: local, slurm, runner (in an allocation: srun pinnlab sweep ...), "
-        "or the tcp://HOST:PORT of a Dask scheduler."
+        help="Where: local, slurm, pbs, lsf, sge, runner (in an allocation: srun "
+        "pinnlab sweep ...), or the Dask scheduler at tcp://HOST:PORT or in file:PATH."
     ),
 ]
 Workers = Annotated[
@@ -52,7 +52,10 @@ Workers = Annotated[
     typer.Option(min=1, max=10_000, help="Runs at one time; chosen if missing."),
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Check everything, print the size, stop.")
+    bool,
+    typer.Option(
+        "--dry-run", help="Check everything, print the size and the job script, stop."
+    ),
 ]
 
 
@@ -81,6 +84,7 @@ def run(
     from pinnlab.sweep.folder import save_plan
     from pinnlab.sweep.plan import make_plan
     from pinnlab.sweep.pools import check_place
+    from pinnlab.sweep.resources import SCHEDULERS
 
     check_place(on)
     folder = output or Path(experiment.stem)
@@ -91,6 +95,10 @@ def run(
     warnings = check_plan(plan, folder)
     _announce(plan, folder, on, workers, warnings)
     if dry_run:
+        if on in SCHEDULERS:
+            from pinnlab.sweep.schedulers import job_script
+
+            typer.echo(job_script(on, plan, folder / "jobs"), nl=False)
         return
     save_plan(folder, plan)
     _drive(folder, plan, on, workers, as_json)
