@@ -147,8 +147,10 @@ def read_plan(table: Mapping) -> Plan:
 
 
 def _read_jobs(table: Mapping) -> Jobs:
-    lists = {k: tuple(table[k]) for k in ("setup", "extra")}
-    return Jobs(**{**table, **lists})
+    own = dict(table)
+    for key in ("setup", "extra"):
+        own[key] = tuple(own[key])
+    return Jobs(**own)
 
 
 def make_run(experiment: Experiment, settings: Settings, lookup: Lookup) -> Run:
