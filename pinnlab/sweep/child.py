@@ -44,6 +44,7 @@ def solve_spec(folder: Path, run: str, signals: Listener) -> None:
     from pinnlab.keeper import Keeper
     from pinnlab.problem.file import loads_problem
     from pinnlab.solver import solve
+    from pinnlab.sweep.going import Reporter
 
     own = files(folder, run)
     spec = read_json(own.spec)
@@ -55,6 +56,7 @@ def solve_spec(folder: Path, run: str, signals: Listener) -> None:
         budget=spec["budget"],
         seed=spec["seed"],
         reference=spec["reference"],
+        progress=Reporter(own.going),
         keeper=keeper,
     )
     with signals.deferred():

@@ -129,12 +129,7 @@ def read_plan(table: Mapping) -> Plan:
             Axis(tuple(a["keys"]), tuple(tuple(v) for v in a["values"]), a["name"])
             for a in table["axes"]
         )
-        jobs = {
-            name: Jobs(
-                **{k: tuple(v) if type(v) is list else v for k, v in own.items()}
-            )
-            for name, own in table["jobs"].items()
-        }
+        jobs = {name: _read_jobs(own) for name, own in table["jobs"].items()}
         return Plan(
             table["title"],
             tuple(axes),
@@ -147,10 +142,8 @@ def read_plan(table: Mapping) -> Plan:
 
 
 def _read_jobs(table: Mapping) -> Jobs:
-    own = dict(table)
-    for key in ("setup", "extra"):
-        own[key] = tuple(own[key])
-    return Jobs(**own)
+    setup, extra = (tuple(table[key]) for key in ("setup", "extra"))
+    return dataclasses.replace(Jobs(**table), setup=setup, extra=extra)
 
 
 def make_run(experiment: Experiment, settings: Settings, lookup: Lookup) -> Run:

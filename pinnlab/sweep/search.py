@@ -7,6 +7,9 @@ from pinnlab.errors import ProblemError
 from pinnlab.sweep.reading import boolean, choice, integer, known_keys, read_table
 
 
+JOURNAL = "search.journal"
+"""What Optuna knows, in the folder of a search."""
+
 OBJECTIVES = ("error", "residual", "error*seconds", "residual*seconds")
 
 

@@ -27,10 +27,15 @@ ATTEMPTS = 3
 
 
 class Outcome(Enum):
-    """How an attempt at a run ended. `BUSY`: somebody else works on it."""
+    """How an attempt at a run ended.
+
+    `STOPPED`: it can go on later; `BUSY`: somebody else works on it; `PRUNED`: a search
+    did not want to see its end.
+    """
 
     DONE = "done"
     FAILED = "failed"
+    PRUNED = "pruned"
     STOPPED = "stopped"
     BUSY = "busy"
 
@@ -65,6 +70,8 @@ def supervise(job: Job, devices: str | None = None) -> Outcome:
         # Asked again under the lease: another may just have finished.
         if own.result.exists():
             return Outcome.DONE
+        if own.pruned.exists():
+            return Outcome.PRUNED
         if lease is None:
             return Outcome.BUSY
         if not alive(_driver(job)):
@@ -73,8 +80,11 @@ def supervise(job: Job, devices: str | None = None) -> Outcome:
         code: int | None = 0
         for _ in range(ATTEMPTS):
             code = _attempt(job, own, lease, devices)
+            own.going.unlink(missing_ok=True)
             if own.result.exists():
                 return Outcome.DONE
+            if own.pruned.exists():
+                return Outcome.PRUNED
             if code is None or code == STOPPED:
                 return Outcome.STOPPED
             if own.error.exists():
@@ -112,7 +122,7 @@ def _attempt(job: Job, own: Files, lease: Path, devices: str | None) -> int | No
                 if time.monotonic() - looked < LOOK:
                     continue
                 looked = time.monotonic()
-                if lost(lease):
+                if lost(lease) or own.pruned.exists():
                     return None
                 if not alive(_driver(job)):
                     _ask_to_stop(process)
