@@ -10,6 +10,9 @@ from pinnlab.sweep.reading import boolean, choice, integer, known_keys, read_tab
 JOURNAL = "search.journal"
 """What Optuna knows, in the folder of a search."""
 
+TRIAL = "trial"
+"""The dimension of a search in its table."""
+
 OBJECTIVES = ("error", "residual", "error*seconds", "residual*seconds")
 
 

@@ -33,7 +33,7 @@ from pinnlab.sweep.folder import (
 from pinnlab.sweep.going import going
 from pinnlab.sweep.plan import Lookup, Plan, Run, make_run
 from pinnlab.sweep.ranges import Range
-from pinnlab.sweep.search import JOURNAL, Search
+from pinnlab.sweep.search import JOURNAL, TRIAL, Search
 from pinnlab.sweep.supervise import Outcome
 from pinnlab.sweep.table import Row, read_row
 
@@ -44,9 +44,6 @@ if TYPE_CHECKING:
     from optuna.trial import Trial
 
 INSTALL = "pip install 'pinnlab-jax[search]'"
-TRIAL = "trial"
-"""The dimension of a search in its table."""
-
 PARTS = 10
 """A run is compared with others at each tenth of its budget."""
 STARTING = 2
