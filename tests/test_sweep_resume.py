@@ -6,7 +6,7 @@ from pathlib import Path
 
 import h5py
 import pytest
-from test_sweep_engine import driven, eventually, saved, standing_in
+from test_sweep_engine import driven, eventually, resumed, saved, standing_in
 
 from pinnlab.sweep import supervise
 from pinnlab.sweep.drive import Ending, cancel
@@ -123,6 +123,19 @@ def test_who_lost_a_run_leaves_no_checkpoint(
         (folder / "leases" / f"{run}.2").write_text(json.dumps({"machine": ""}))
         assert outcome.result(30) is supervise.Outcome.STOPPED
     assert not (folder / "asked").exists()
+
+
+@pytest.mark.slow
+def test_a_driver_that_is_told_to_stop_asks_to_be_started_again(tmp_path: Path):
+    plan, folder = saved(tmp_path, "seed = [0]"), tmp_path / "out"
+    driver = resumed(folder)
+    run = plan.runs[0].id
+    assert eventually(lambda: state(folder, run) is State.RUNNING)
+    driver.terminate()
+    said = driver.communicate(timeout=60)[1]
+    assert driver.returncode == 75, said
+    assert "go on with: pinnlab sweep resume" in said
+    assert state(folder, run) is State.MISSING
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """A search: finds what is good, stops what is hopeless, goes on after its driver."""
 
 import dataclasses
+import io
 import json
 import math
 import re
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 from synthetic import make_result
 from test_sweep_engine import Silent, eventually, saved, standing_in
 from test_sweep_experiment import PROBLEM, no_gallery
@@ -17,8 +19,10 @@ from test_sweep_resume import PATIENT
 from typer.testing import CliRunner
 
 from pinnlab.cli.main import app
+from pinnlab.cli.sweep_table import live_table
 from pinnlab.errors import ProblemError
 from pinnlab.hdf5 import write_result
+from pinnlab.record import Observation
 from pinnlab.result import FieldError
 from pinnlab.sweep import supervise
 from pinnlab.sweep.dataset import read_dataset
@@ -34,7 +38,7 @@ from pinnlab.sweep.folder import (
     state,
     write_json,
 )
-from pinnlab.sweep.going import Going
+from pinnlab.sweep.going import Going, Reporter, going
 from pinnlab.sweep.pools import Pool
 from pinnlab.sweep.supervise import Job, Outcome
 from pinnlab.sweep.table import collect
@@ -244,6 +248,25 @@ def test_without_optuna_the_extra_is_named(
     monkeypatch.setattr("pinnlab.sweep.trials.find_spec", lambda name: None)
     with pytest.raises(ProblemError, match=r"pinnlab-jax\[search\]"):
         probing(written(tmp_path), no_gallery)
+
+
+def test_a_run_says_how_it_goes_on_and_a_table_shows_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("pinnlab.sweep.going.PERIOD", 0.0)
+    plan, folder = saved(tmp_path, "parameters.r = [1, 2]"), tmp_path / "out"
+    reporter = Reporter(files(folder, plan.runs[1].id).going)
+    reporter.update(Observation("adam", 1, 2.0, 1.0, 3e-3, None), 60.0)
+    reporter.update(Observation("adam", 2, 15.0, 1.0, 4e-3, None), 60.0)
+    found = going(folder, plan.runs[1].id)
+    assert found == Going("adam", 2, 15.0, 60.0, 3e-3) and found.share == 0.25
+    terminal = Console(file=io.StringIO(), width=100)
+    terminal.print(live_table(folder, "1 to go", plan.runs))
+    assert isinstance(terminal.file, io.StringIO)
+    lines = terminal.file.getvalue().splitlines()
+    assert lines[0].strip() == "1 training, 1 to go" and len(lines) == 2
+    for word in (plan.runs[1].id[:8], "r 2", "45 s left", "held-out 3.0e-03"):
+        assert word in lines[1]
 
 
 @pytest.mark.slow
