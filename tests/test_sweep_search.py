@@ -259,7 +259,8 @@ def test_a_run_says_how_it_goes_on_and_a_table_shows_it(
     reporter.update(Observation("adam", 1, 2.0, 1.0, 3e-3, None), 60.0)
     reporter.update(Observation("adam", 2, 15.0, 1.0, 4e-3, None), 60.0)
     found = going(folder, plan.runs[1].id)
-    assert found == Going("adam", 2, 15.0, 60.0, 3e-3) and found.share == 0.25
+    assert found is not None and found.share == 0.25
+    assert found == Going("adam", 2, 15.0, 60.0, 3e-3)
     terminal = Console(file=io.StringIO(), width=100)
     terminal.print(live_table(folder, "1 to go", plan.runs))
     assert isinstance(terminal.file, io.StringIO)
