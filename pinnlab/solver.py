@@ -36,17 +36,8 @@ LEAST_VERIFICATION = 20.0
 class Progress(Protocol):
     """Something that shows how a run goes on."""
 
-    def update(
-        self,
-        stage: str,
-        iteration: int,
-        loss: float,
-        heldout: float,
-        error: float | None,
-        elapsed: float,
-        budget: float,
-    ) -> None:
-        """Called after every piece of training."""
+    def update(self, row: Observation, budget: float) -> None:
+        """Called after every piece of training, with the budget in seconds."""
         ...
 
 
@@ -134,15 +125,7 @@ def _observer(
 ) -> Callable[[Observation], None]:
     def observe(row: Observation) -> None:
         if progress is not None:
-            progress.update(
-                row.stage,
-                row.iteration,
-                row.loss,
-                row.heldout,
-                row.error,
-                row.elapsed,
-                budget,
-            )
+            progress.update(row, budget)
 
     return observe
 

@@ -143,7 +143,7 @@ def test_points_outside_the_domain_are_refused(saved):
 
 def test_an_interrupt_before_the_first_measurement_is_no_failure(tmp_path):
     class Interrupting:
-        def update(self, stage, iteration, loss, heldout, error, elapsed, budget):
+        def update(self, row, budget):
             raise KeyboardInterrupt
 
     path = tmp_path / "problem.toml"

@@ -302,9 +302,9 @@ def test_an_interrupt_leaves_what_there_is():
     fired = []
 
     class Interrupting:
-        def update(self, stage, iteration, loss, heldout, error, elapsed, budget):
-            if iteration >= 10 and not fired:
-                fired.append(iteration)
+        def update(self, row, budget):
+            if row.iteration >= 10 and not fired:
+                fired.append(row.iteration)
                 thread = threading.main_thread().ident
                 assert thread is not None
                 signal.pthread_kill(thread, signal.SIGINT)

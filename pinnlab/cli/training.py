@@ -84,7 +84,7 @@ def solve(
     """
     from pinnlab.atomic import check_writable
     from pinnlab.claim import claimed
-    from pinnlab.cli.signals import listening
+    from pinnlab.signals import listening
 
     positive("--target", target)
     span = seconds(budget)

@@ -13,31 +13,12 @@ from pathlib import Path
 
 import pytest
 from simulator import NODES, Slurm, within
+from test_sweep_experiment import PROBLEM
 
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-PROBLEM = """
-title = "Logistic growth"
-coordinates = { t = [0, 1] }
-fields = ["u"]
-
-[parameters]
-r = 2
-
-[equations]
-growth = "dt(u) = r*u*(1 - u)"
-
-[conditions]
-start = { on = "t = 0", equation = "u = 0.1" }
-
-[exact]
-u = "0.1*exp(r*t)/(1 + 0.1*(exp(r*t) - 1))"
-
-[solver]
-strategy = "separable"
-"""
 EXPERIMENT = """
 problem = "logistic.toml"
 budget = "20s"
