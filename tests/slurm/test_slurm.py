@@ -127,7 +127,6 @@ def test_a_job_that_is_cancelled_is_replaced(idle: Slurm, tmp_path: Path):
 
 
 def test_jobs_that_reach_their_walltime_are_replaced(idle: Slurm, tmp_path: Path):
-    # Slurm's shortest limit, below what the workers were told: it really kills.
     # Slurm's shortest limit, below what the workers were told: it really kills. It
     # does so up to half a minute late, and all the runs take longer than both.
     sweep = Sweep(idle, tmp_path, 20, ["--time=1"])
