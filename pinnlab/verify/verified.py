@@ -20,19 +20,6 @@ from pinnlab.verify.estimate import Estimate, error_estimate
 from pinnlab.verify.truth import Evidence, gather
 
 
-@dataclass(frozen=True)
-class Verified:
-    """What is known about a solution: evidence, the truth it came from, the cost.
-
-    `estimate`: of the errors where there is no truth, or why there is none.
-    """
-
-    evidence: Evidence
-    truth: Truth | None
-    reference: ReferenceCheck | None
-    estimate: Estimate | str = ""
-
-
 ESTIMATE_SECONDS = 15.0
 
 
@@ -45,6 +32,21 @@ class Known:
 
     truth: Truth | None
     beside: Classical | None
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What is known about a solution: evidence, the truth it came from, the cost.
+
+    - `estimate`: of the errors where there is no truth, or why there is none.
+    - `known`: the best truth so far, for other solutions of the problem.
+    """
+
+    evidence: Evidence
+    truth: Truth | None
+    reference: ReferenceCheck | None
+    estimate: Estimate | str = ""
+    known: Known | None = None
 
 
 def known(system: System, grid: np.ndarray, target: float, seconds: float) -> Known:
@@ -96,7 +98,7 @@ def verify(
     if isinstance(estimate, Estimate):
         evidence = dataclasses.replace(evidence, estimates=estimate.fields)
     check = None if beside is None else _check(beside, evidence)
-    return Verified(evidence, truth, check, estimate)
+    return Verified(evidence, truth, check, estimate, Known(truth, beside))
 
 
 def _check(beside: Classical, evidence: Evidence) -> ReferenceCheck:
