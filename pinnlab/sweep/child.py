@@ -6,7 +6,7 @@ import threading
 import traceback
 from pathlib import Path
 
-from pinnlab.sweep.folder import files, read_json, record_error
+from pinnlab.sweep.folder import files, load_plan, read_json, record_error
 
 
 STOPPED = 75
@@ -32,9 +32,15 @@ def solve_spec(folder: Path, run: str) -> None:
     from pinnlab.problem.file import loads_problem
     from pinnlab.solver import solve
 
+    keep_compiled_programs()
+    plan = load_plan(folder)
+    if plan.batch:
+        from pinnlab.sweep.batch import solve_batch
+
+        solve_batch(folder, plan, run)
+        return
     own = files(folder, run)
     spec = read_json(own.spec)
-    keep_compiled_programs()
     solution = solve(
         loads_problem(spec["problem"], spec["name"]),
         target=spec["target"],

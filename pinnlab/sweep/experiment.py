@@ -22,7 +22,7 @@ from pinnlab.sweep.axes import (
 OF_A_RUN = ("problem", "seed", "target", "budget")
 """Axes that are no settings of the problem file."""
 TABLES = ("axes", "zip", "exclude", "solver", "resources", "slurm")
-TOP = ("title", *OF_A_RUN, "reference", *TABLES)
+TOP = ("title", *OF_A_RUN, "reference", "batch", *TABLES)
 SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 BYTES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 BYTES |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}
@@ -63,7 +63,8 @@ class Experiment:
     """A sweep as it is written.
 
     `fixed` are the settings that all runs share; with `reference` each is also solved
-    classically. `folder` is that of the file: paths in it are relative to this.
+    classically. `folder` is that of the file: paths in it are relative to this. With
+    `batch`, runs that differ only in numbers are solved as one ensemble.
     """
 
     title: str
@@ -74,6 +75,7 @@ class Experiment:
     slurm: Slurm
     folder: Path
     reference: bool
+    batch: bool
 
 
 def load_experiment(path: str | Path) -> Experiment:
@@ -128,6 +130,7 @@ def _experiment(table: Mapping[str, object], path: Path) -> Experiment:
         slurm=_slurm(_table(table, "slurm")),
         folder=path.parent,
         reference=_boolean(table.get("reference", True), "reference"),
+        batch=_boolean(table.get("batch", False), "batch"),
     )
 
 
