@@ -190,7 +190,7 @@ def compile_members(
         return jax.lax.cond(who, now, lambda: (m.objectives, unknown, key))
 
     count, over = len(thetas), layout.over
-    yes, one = jnp.ones(count, bool), jnp.ones(count, int)
+    yes, one = layout.placed((jnp.ones(count, bool), jnp.ones(count, int)))
     both = compiled(over(value_and_grad), members, thetas)
     known = both(members, thetas)
     began = compiled(over(init), members, thetas, known)

@@ -136,7 +136,8 @@ class _Run:
         return [m for m in self.members if m.stop is None]
 
     def _put(self, one: _Member, theta: np.ndarray) -> None:
-        self.thetas = self.thetas.at[self.members.index(one)].set(theta)
+        thetas = self.thetas.at[self.members.index(one)].set(theta)
+        self.thetas = self.layout.placed(thetas)
 
     def _together(self, stage: Stage) -> Members:
         rollbacks = [m.at.rollbacks for m in self.members]
@@ -159,8 +160,9 @@ class _Run:
                 return
             before = self.train_seconds
             with self._clock("train_seconds"):
+                asked = self.layout.placed(jnp.asarray(counts))
                 self.thetas, states, progress = programs.advance(
-                    every, self.thetas, states, jnp.asarray(counts)
+                    every, self.thetas, states, asked
                 )
                 steps, loss = np.asarray(progress.steps), np.asarray(progress.loss)
                 stalled = np.asarray(progress.stalled) & (counts > 0)
@@ -237,9 +239,11 @@ class _Run:
         with self._clock("train_seconds"):
             asked = self.layout.placed(jnp.asarray(who))
             new = jnp.full_like(asked, redraw)
-            self.objectives, heldout, self.keys = programs.look(
+            found = programs.look(
                 self._together(stage), self.thetas, self.keys, asked, new
             )
+            # Empty arrays leave a program without their devices.
+            self.objectives, heldout, self.keys = self.layout.placed(found)
             heldout, thetas = np.asarray(heldout), np.asarray(self.thetas)
             errors = self.errors() if self.errors else None
         for index in np.flatnonzero(who):

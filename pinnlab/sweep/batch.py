@@ -54,10 +54,12 @@ def alike(a: Run, b: Run) -> bool:
 
 def _shape(run: Run) -> dict[str, object]:
     """The problem without the numbers among its parameters."""
-    table = tomllib.loads(run.problem)
-    parameters = table.get("parameters", {})
-    values = {k: isinstance(v, int | float) or v for k, v in parameters.items()}
-    return table | {"parameters": values}
+    table: dict[str, object] = tomllib.loads(run.problem)
+    parameters = table.get("parameters")
+    if isinstance(parameters, dict):
+        numbers = {k: isinstance(v, int | float) or v for k, v in parameters.items()}
+        table["parameters"] = numbers
+    return table
 
 
 @contextmanager
