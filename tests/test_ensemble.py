@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from pinnlab.assembly import scaled_network_of
 from pinnlab.cli.main import app
-from pinnlab.ensemble.programs import Layout
+from pinnlab.ensemble.programs import Layout, default_layout
 from pinnlab.ensemble.solve import solve_ensemble, with_parameters
 from pinnlab.ensemble.stack import difference, stacked
 from pinnlab.ensemble.train import train_members
@@ -166,6 +166,14 @@ def test_what_cannot_share_a_program_says_why(pair):
         more, objective=eqx.tree_at(lambda o: o.blocks, more.objective, ())
     )
     assert "conditions" in difference(first, other.objective)
+
+
+def test_the_default_layout_divides_the_members():
+    for members in (1, 7, 11, 12, 64):
+        layout = default_layout(members)
+        devices = layout.mesh.shape["member"] if layout.mesh else 1
+        assert members % (devices * max(1, layout.together)) == 0
+        assert layout.together <= 8
 
 
 def test_wrong_members_are_refused():

@@ -23,6 +23,8 @@ from pinnlab.residual import Known, LeastSquares
 
 
 AXIS = "member"
+ON_A_CPU = 8
+"""Members together at most: a look at 40 000 points takes some 100 MB for each."""
 Tree = TypeVar("Tree")
 
 
@@ -79,13 +81,15 @@ class Layout:
 
 
 def default_layout(members: int) -> Layout:
-    """All devices that there are; on CPUs a member at a time: it is faster there."""
+    """All devices that there are; on CPUs a few members at a time, for the memory."""
     devices = jax.local_devices()
     count = int(np.gcd(members, len(devices)))
-    mesh = None
-    if count > 1:
-        mesh = Mesh(np.array(devices[:count]), (AXIS,))
-    return Layout(1 if devices[0].platform == "cpu" else 0, mesh)
+    mesh = Mesh(np.array(devices[:count]), (AXIS,)) if count > 1 else None
+    if devices[0].platform != "cpu":
+        return Layout(mesh=mesh)
+    here = members // count
+    together = max(n for n in range(1, ON_A_CPU + 1) if here % n == 0)
+    return Layout(together, mesh)
 
 
 class Members(eqx.Module):
