@@ -24,7 +24,7 @@ from pinnlab.residual import Known, LeastSquares
 
 AXIS = "member"
 ON_A_CPU = 8
-"""Members together at most: a look at 40 000 points takes some 100 MB for each."""
+"""Members together at most: each looks at a pool of ten times its points."""
 Tree = TypeVar("Tree")
 
 
