@@ -8,7 +8,13 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, PRNGKeyArray
 
-from pinnlab.network import AbstractNetwork, blank_separable, make_network
+from pinnlab.network import (
+    AbstractNetwork,
+    Scaled,
+    blank_separable,
+    make_network,
+    trained,
+)
 from pinnlab.residual import Block, LeastSquares, Model, make_rows
 from pinnlab.sampling import sample
 from pinnlab.scaling import parameters_of, term_scale
@@ -62,12 +68,23 @@ def _separable(system: System) -> AbstractNetwork:
     )
 
 
+def scaled_network_of(
+    system: System,
+    settings: Settings,
+    scales: tuple[float, ...],
+    key: PRNGKeyArray,
+) -> Scaled:
+    """The same function with its sizes as arrays: seeds share compiled programs."""
+    ones = (1.0,) * len(system.fields)
+    return Scaled(network_of(system, settings, ones, key), jnp.asarray(scales, float))
+
+
 def least_squares(
     system: System, settings: Settings, network: AbstractNetwork, seed: int
 ) -> tuple[LeastSquares, Array]:
     """The training objective and the first parameter vector."""
     dtype = jnp.dtype(settings.precision)
-    trainable, fixed = eqx.partition(network, eqx.is_inexact_array)
+    trainable, fixed = eqx.partition(network, trained(network))
     theta, unravel = ravel_pytree(jax.tree.map(lambda a: a.astype(dtype), trainable))
     parameters = {k: v.astype(dtype) for k, v in parameters_of(system).items()}
     blocks = [_block(system, settings, system.equations, network, seed, dtype)]

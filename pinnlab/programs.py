@@ -62,7 +62,7 @@ Inspect = Callable[[Stage, Programs], Programs]
 """Looks at a stage's compiled programs, and may wrap them."""
 
 
-def _advance(
+def advanced(
     objective: LeastSquares, carry: tuple, count: Array, optimizer: AbstractOptimizer
 ) -> tuple:
     """At most `count` steps; fewer if the optimizer stalls or the loss is lost.
@@ -103,7 +103,7 @@ def compile_stage(
         return optimizer.refresh(known, theta, state)
 
     def advance(objective: LeastSquares, carry: tuple, count: Array) -> tuple:
-        return _advance(objective, carry, count, optimizer)
+        return advanced(objective, carry, count, optimizer)
 
     def fresh(objective: LeastSquares, theta: Array, key: Array) -> tuple:
         return look(objective, theta, key, stage.pool)

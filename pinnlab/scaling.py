@@ -6,6 +6,7 @@ divided by the size of its largest summand. Both are measured, not asked for.
 
 from collections.abc import Callable, Sequence
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -70,12 +71,15 @@ def values_of(
 ) -> np.ndarray:
     """The rows at `count` points of the term's place."""
     points = jnp.asarray(sample(system.problem, term.place, count, seed=1))
-    model = Model(network, parameters_of(system))
+    return np.asarray(_values(rows, Model(network, parameters_of(system)), points))
 
+
+@eqx.filter_jit
+def _values(rows: Rows, model: Model, points: Array) -> Array:
     def one(point: Array) -> Array:
         return rows(model, point, rows.known(model.parameters, point))
 
-    return np.asarray(jax.jit(jax.vmap(one))(points))
+    return jax.vmap(one)(points)
 
 
 def parameters_of(system: System) -> dict[str, Array]:

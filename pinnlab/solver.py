@@ -14,6 +14,7 @@ import tomli_w
 from pinnlab.errors import ProblemError
 from pinnlab.grids import grid_axes, grid_points, grid_shape
 from pinnlab.keeper import Keeper
+from pinnlab.network import trained
 from pinnlab.problem.problem import Problem
 from pinnlab.programs import Inspect
 from pinnlab.provenance import provenance
@@ -81,7 +82,7 @@ def solve(
     if checked.errors:
         raise ProblemError("\n".join(checked.errors), file=problem.name)
     settings = read_settings(problem.solver, f"{problem.name}.toml")
-    job = Job(target, budget, seed, _observer(progress, budget), inspect, keeper)
+    job = Job(target, budget, seed, observer(progress, budget), inspect, keeper)
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
         tried = try_routes(problem, settings, job)
         began = time.perf_counter()
@@ -93,15 +94,7 @@ def solve(
         except KeyboardInterrupt:
             outcome = dataclasses.replace(chosen(tried), stop=Stop.INTERRUPTED)
             verified = Verified(Evidence((), (), ()), None, None)
-        result = _result(outcome, job, checked.warnings, verified, axes, grid, began)
-        return Solution(
-            outcome.system,
-            outcome.settings,
-            seed,
-            outcome.scales,
-            outcome.model,
-            result,
-        )
+        return solution_of(outcome, job, checked.warnings, verified, axes, grid, began)
 
 
 def _best_verified(
@@ -120,14 +113,33 @@ def _best_verified(
     return best, verified
 
 
-def _observer(
-    progress: Progress | None, budget: float
-) -> Callable[[Observation], None]:
+def observer(progress: Progress | None, budget: float) -> Callable[[Observation], None]:
     def observe(row: Observation) -> None:
         if progress is not None:
             progress.update(row, budget)
 
     return observe
+
+
+def solution_of(
+    outcome: Outcome,
+    job: Job,
+    warnings: tuple[str, ...],
+    verified: Verified,
+    axes: dict[str, np.ndarray],
+    grid: np.ndarray,
+    began: float,
+) -> Solution:
+    """The solution with its verdict. `began`: when verification did."""
+    result = _result(outcome, job, warnings, verified, axes, grid, began)
+    return Solution(
+        outcome.system,
+        outcome.settings,
+        job.seed,
+        outcome.scales,
+        outcome.model,
+        result,
+    )
 
 
 def _result(
@@ -139,7 +151,7 @@ def _result(
     grid: np.ndarray,
     began: float,
 ) -> Result:
-    """The verdict and everything for the file. `began`: when verification did."""
+    """Everything for the file."""
     system, record = outcome.system, outcome.record
     judgment = judge(verified.evidence, job.target, outcome.stop.value)
     variables = variables_on(system, outcome.model, axes, grid)
@@ -150,7 +162,8 @@ def _result(
     if isinstance(verified.estimate, Estimate):
         for name, values in verified.estimate.values.items():
             variables[f"{name}_error_estimate"] = values.reshape(shape)
-    arrays = eqx.filter(outcome.model.network, eqx.is_array)
+    network = outcome.model.network
+    arrays = eqx.filter(network, trained(network))
     cost = Cost(
         record.compile_seconds,
         record.train_seconds,

@@ -32,6 +32,7 @@ LAYERS = [
     {"sources", "compare", "diagnosis"},
     {"routes"},
     {"solver", "classical", "plotting", "export"},
+    {"ensemble"},
     {"sweep"},
     {"notebook"},
     {"cli"},

@@ -230,6 +230,7 @@ AXES = "[axes]\nparameters.r = [1, 2]\n"
          ["axes.problem", "a text"]),
         ("[axes]\nparameters.r = { lin = [1, 2] }", ["n is missing", "random"]),
         (AXES + "[search]\n", ["search.trials: missing"]),
+        ("batch = true\n" + AXES + "[search]\ntrials = 3", ["batch", "one run after"]),
         (AXES + "[search]\ntrials = 3\n[[exclude]]\nseed = 1", ["exclude", "no comb"]),
         (AXES + "[search]\ntrials = 3\nobjective = 'loss'", ["'error*seconds'"]),
         (AXES + "seed = [0]\n[search]\ntrials = 3", ["no axis of a search"]),

@@ -41,6 +41,15 @@ Budget = Annotated[
     str, typer.Option(help="Time for training: 90, 60s, 2m, 1h; the rest is extra.")
 ]
 Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Of everything random.")]
+Seeds = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        max=4096,
+        help="Solve from so many seeds, SEED and those after it; the best is written, "
+        "with the spread of all. --budget is for all together.",
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
 Debug = Annotated[
     bool, typer.Option("--debug", help="Check the run and add a diagnosis; slower.")
@@ -67,6 +76,7 @@ def solve(
     target: Target = 1e-3,
     budget: Budget = "60s",
     seed: Seed = 0,
+    seeds: Seeds = 1,
     settings: Settings = None,
     plot: Plot = True,
     force: Force = False,
@@ -87,6 +97,8 @@ def solve(
     from pinnlab.signals import listening
 
     positive("--target", target)
+    if seeds > 1:
+        _check_seeds(seed, seeds, resume, debug, profile)
     span = seconds(budget)
     loaded = load(problem, settings)
     path = output or Path(f"{Path(problem).stem}.h5")
@@ -103,17 +115,21 @@ def solve(
         from pinnlab.keeper import Keeper
 
         keeper = Keeper(checkpoint, resume=resume, say=_say, signals=signals)
-        solution = _solved(
-            loaded,
-            target,
-            span,
-            seed,
-            checked,
-            not no_reference,
-            debug,
-            profile,
-            keeper,
-        )
+        if seeds > 1:
+            every = range(seed, seed + seeds)
+            solution = _best_of(every, loaded, target, span, checked, not no_reference)
+        else:
+            solution = _solved(
+                loaded,
+                target,
+                span,
+                seed,
+                checked,
+                not no_reference,
+                debug,
+                profile,
+                keeper,
+            )
         with signals.deferred():
             _save(solution, path, force, as_json)
             if _status(solution) is not Status.INTERRUPTED:
@@ -198,6 +214,45 @@ def _solved(
             keeper=keeper,
         )
     return diagnosed(solution, watch) if watch else solution
+
+
+def _check_seeds(
+    seed: int, seeds: int, resume: bool, debug: bool, profile: Path | None
+) -> None:
+    """What is made for one run alone is refused for several."""
+    alone = {"--resume": resume, "--debug": debug, "--profile": profile is not None}
+    for name, asked in alone.items():
+        if asked:
+            raise ProblemError(f"{name} is for one seed: leave --seeds away")
+    if seed + seeds > 2**31:
+        raise ProblemError(f"--seeds {seeds}: the last seed would be above 2147483647")
+
+
+def _best_of(
+    seeds: range,
+    problem: "Problem",
+    target: float,
+    budget: float,
+    checked: "Preflight",
+    reference: bool,
+) -> "Solution":
+    """The best of several seeds, with all of them in its report."""
+    from pinnlab.cache import keep_compiled_programs
+    from pinnlab.cli.progress import TrainingProgress
+    from pinnlab.ensemble.solve import solve_ensemble
+
+    keep_compiled_programs()
+    with TrainingProgress() as progress:
+        ensemble = solve_ensemble(
+            problem,
+            seeds=seeds,
+            target=target,
+            budget=budget,
+            progress=progress,
+            reference=reference,
+            checked=checked,
+        )
+    return dataclasses.replace(ensemble.best, result=ensemble.result())
 
 
 def profiler_in(folder: Path) -> "Profiler":

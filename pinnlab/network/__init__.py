@@ -3,6 +3,7 @@
 from pinnlab.network.base import AbstractNetwork
 from pinnlab.network.make import make_network
 from pinnlab.network.mlp import MLP, Layer, Parallel
+from pinnlab.network.scaled import Scaled, trained
 from pinnlab.network.separable import Separable, blank_separable
 
 
@@ -11,7 +12,9 @@ __all__ = [
     "AbstractNetwork",
     "Layer",
     "Parallel",
+    "Scaled",
     "Separable",
     "blank_separable",
     "make_network",
+    "trained",
 ]

@@ -56,7 +56,9 @@ class Adam(AbstractOptimizer[AdamState]):
         self, objective: AbstractObjective, theta: Float[Array, " P"], state: AdamState
     ) -> tuple[Float[Array, " P"], AdamState, Info]:
         loss, gradient = objective.value_and_grad(theta)
-        rate = optax.exponential_decay(self.learning_rate, 100, self.decay)(state.count)
+        # An integer count would compute the rate in 32 bits.
+        count = state.count.astype(theta.dtype)
+        rate = optax.exponential_decay(self.learning_rate, 100, self.decay)(count)
         rate = jnp.asarray(rate, theta.dtype)
         updates, inner = optax.scale_by_adam().update(gradient, state.inner, theta)
         new = theta - rate * jnp.asarray(updates)

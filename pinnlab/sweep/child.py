@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pinnlab.errors import Preempted
 from pinnlab.signals import Listener, listening
-from pinnlab.sweep.folder import files, read_json, record_error
+from pinnlab.sweep.folder import files, load_plan, read_json, record_error
 
 
 STOPPED = 75
@@ -46,9 +46,15 @@ def solve_spec(folder: Path, run: str, signals: Listener) -> None:
     from pinnlab.solver import solve
     from pinnlab.sweep.going import Reporter
 
+    keep_compiled_programs()
+    plan = load_plan(folder)
+    if plan.batch:
+        from pinnlab.sweep.batch import solve_batch
+
+        solve_batch(folder, plan, run)
+        return
     own = files(folder, run)
     spec = read_json(own.spec)
-    keep_compiled_programs()
     keeper = Keeper(own.checkpoint, resume=True, say=_say, signals=signals)
     solution = solve(
         loads_problem(spec["problem"], spec["name"]),

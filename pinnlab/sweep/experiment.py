@@ -45,7 +45,7 @@ OF_A_RUN = ("problem", "seed", "target", "budget")
 """Axes that are no settings of the problem file."""
 DRAWN = ("design", "runs", "design_seed")
 TABLES = ("axes", "zip", "exclude", "solver", "search", "resources", *SCHEDULERS)
-TOP = ("title", *OF_A_RUN, "reference", *DRAWN, *TABLES)
+TOP = ("title", *OF_A_RUN, "reference", "batch", *DRAWN, *TABLES)
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,7 @@ class Experiment:
       `factors`.
     - `jobs`: of each scheduler.
     - `folder`: that of the file; paths in it are relative to this.
+    - `batch`: runs that differ only in numbers are solved as one ensemble.
     """
 
     title: str
@@ -68,6 +69,7 @@ class Experiment:
     jobs: dict[str, Jobs]
     folder: Path
     reference: bool
+    batch: bool = False
     search: Search | None = None
     factors: tuple[Factor, ...] = ()
 
@@ -114,7 +116,10 @@ def _experiment(table: Mapping[str, object], path: Path) -> Experiment:
         jobs=read_jobs(table),
         folder=path.parent,
         reference=boolean(table.get("reference", True), "reference"),
+        batch=boolean(table.get("batch", False), "batch"),
     )
+    if search and experiment.batch:
+        raise ProblemError("a search chooses one run after another", key="batch")
     if search:
         if "seed" in keys:
             message = "is no axis of a search: give one, as in seed = 0"

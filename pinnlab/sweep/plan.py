@@ -55,13 +55,18 @@ class Run:
 
 @dataclass(frozen=True)
 class Plan:
-    """All the runs of a sweep, and how they are to be run; `jobs` of each scheduler."""
+    """All the runs of a sweep, and how they are to be run.
+
+    - `jobs`: of each scheduler.
+    - `batch`: a process does all the runs that differ only in seeds and parameters.
+    """
 
     title: str
     axes: tuple[Axis, ...]
     runs: tuple[Run, ...]
     resources: Resources
     jobs: dict[str, Jobs]
+    batch: bool = False
 
     def run(self, name: str) -> Run:
         """The run whose id begins with `name`.
@@ -99,6 +104,7 @@ def make_plan(experiment: Experiment, lookup: Lookup) -> Plan:
         tuple(runs.values()),
         experiment.resources,
         experiment.jobs,
+        experiment.batch,
     )
 
 
@@ -136,6 +142,7 @@ def read_plan(table: Mapping) -> Plan:
             tuple(Run(**r) for r in table["runs"]),
             Resources(**table["resources"]),
             jobs,
+            table.get("batch", False),
         )
     except (KeyError, TypeError) as error:
         raise ProblemError(f"the plan of this sweep is damaged: {error}") from error

@@ -22,19 +22,6 @@ from pinnlab.verify.reference_file import file_truth
 from pinnlab.verify.truth import Evidence, gather
 
 
-@dataclass(frozen=True)
-class Verified:
-    """What is known about a solution: evidence, the truth it came from, the cost.
-
-    `estimate`: of the errors where there is no truth, or why there is none.
-    """
-
-    evidence: Evidence
-    truth: Truth | None
-    reference: ReferenceCheck | None
-    estimate: Estimate | str = ""
-
-
 ESTIMATE_SECONDS = 15.0
 
 
@@ -47,6 +34,21 @@ class Known:
 
     truth: Truth | None
     beside: Classical | None
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What is known about a solution: evidence, the truth it came from, the cost.
+
+    - `estimate`: of the errors where there is no truth, or why there is none.
+    - `known`: the best truth so far, for other solutions of the problem.
+    """
+
+    evidence: Evidence
+    truth: Truth | None
+    reference: ReferenceCheck | None
+    estimate: Estimate | str = ""
+    known: Known | None = None
 
 
 def known(system: System, grid: np.ndarray, target: float, seconds: float) -> Known:
@@ -102,7 +104,7 @@ def verify(
     check = None if beside is None else _check(beside, evidence)
     if truth is not None and system.problem.reference.file and beside is None:
         check = _check_file(system.problem.reference.file, truth)
-    return Verified(evidence, truth, check, estimate)
+    return Verified(evidence, truth, check, estimate, Known(truth, beside))
 
 
 def _check(beside: Classical, evidence: Evidence) -> ReferenceCheck:
