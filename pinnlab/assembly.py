@@ -37,6 +37,7 @@ def network_of(
         outputs=len(system.fields),
         width=net.width,
         depth=net.depth,
+        kind=net.kind,
         activation=net.activation,
         periodic=tuple(names.index(p) for p in periodic),
         harmonics=net.harmonics,
@@ -44,6 +45,9 @@ def network_of(
         fourier_scale=net.fourier_scale,
         factorized=net.factorized,
         separate=net.separate,
+        frequency=net.frequency,
+        degree=net.degree,
+        windows=net.windows,
         scales=scales,
     )
 

@@ -50,12 +50,14 @@ class Programs(eqx.Module):
 
     def start(self, objective: LeastSquares, theta: Array):
         """The optimizer's first state."""
-        return self.init(Known(*self.value_and_grad(objective, theta)), theta)
+        return self.init(self._known(objective, theta), theta)
 
     def refresh(self, objective: LeastSquares, theta: Array, state):
         """The optimizer's state after the points have changed."""
-        known = Known(*self.value_and_grad(objective, theta))
-        return self.resume(known, theta, state)
+        return self.resume(self._known(objective, theta), theta, state)
+
+    def _known(self, objective: LeastSquares, theta: Array) -> Known:
+        return Known(*self.value_and_grad(objective, theta), objective.unravel)
 
 
 Inspect = Callable[[Stage, Programs], Programs]
@@ -109,7 +111,7 @@ def compile_stage(
         return look(objective, theta, key, stage.pool)
 
     both = compiled(value_and_grad, objective, theta)
-    known = Known(*both(objective, theta))
+    known = Known(*both(objective, theta), objective.unravel)
     began = compiled(init, known, theta)
     state = began(known, theta)
     return Programs(

@@ -12,7 +12,7 @@ from pinnlab.equation.expression import Expression
 from pinnlab.equation.jets import jets
 from pinnlab.equation.structure import static_nodes
 from pinnlab.network import AbstractNetwork
-from pinnlab.optimizer.objective import AbstractObjective
+from pinnlab.optimizer.objective import AbstractObjective, Carry, Visit
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
 
@@ -256,6 +256,58 @@ class LeastSquares(AbstractObjective):
         )
         return (found * block.factor[:, None]).reshape(-1, theta.size)
 
+    def fold_rows(
+        self,
+        theta: Float[Array, " P"],
+        visit: Visit[Carry],
+        carry: Carry,
+        most: int,
+    ) -> Carry:
+        """Rows and their gradients piece by piece: no Jacobian is kept."""
+        start, end = 0, sum(b.points.shape[0] * b.scale.size for b in self.blocks)
+        for block in self.blocks:
+            carry = self._fold_block(block, theta, visit, carry, most, start, end)
+            start += block.points.shape[0] * block.scale.size
+        return carry
+
+    def _fold_block(
+        self,
+        block: Block,
+        theta: Float[Array, " P"],
+        visit: Visit[Carry],
+        carry: Carry,
+        most: int,
+        start: int,
+        end: int,
+    ) -> Carry:
+        total, terms = block.points.shape[0], block.scale.size
+        size = min(total, max(1, most // terms))
+
+        def row(point: Array, known: Array) -> tuple[Array, Array]:
+            def both(th: Array) -> tuple[Array, Array]:
+                found = block.rows(self.model(th), point, known)
+                return found, found
+
+            return jax.jacrev(both, has_aux=True)(theta)
+
+        def piece(carry: Carry, which: Array) -> tuple[Carry, None]:
+            safe = jnp.minimum(which, total - 1)
+            gradients, values = jax.vmap(row)(block.points[safe], block.known[safe])
+            inside = (which < total)[:, None]
+            factor = jnp.where(inside, block.factor, 0)
+            index = start + which[:, None] * terms + jnp.arange(terms)
+            index = jnp.where(inside, index, end)
+            gradients = (gradients * factor[..., None]).reshape(-1, theta.size)
+            found = visit(carry, index.ravel(), (values * factor).ravel(), gradients)
+            return found, None
+
+        pieces_of = jnp.arange(-(-total // size) * size).reshape(-1, size)
+        return jax.lax.scan(piece, carry, pieces_of)[0]
+
+    def arrays(self, theta: Float[Array, " P"]) -> AbstractNetwork:
+        """The network with nothing but its trainable arrays."""
+        return self.unravel(theta)
+
 
 class Known(AbstractObjective):
     """An objective whose value and gradient were computed elsewhere.
@@ -265,6 +317,7 @@ class Known(AbstractObjective):
 
     value: Float[Array, ""]
     gradient: Float[Array, " P"]
+    unravel: Callable[[Array], AbstractNetwork] = eqx.field(static=True)
 
     def residuals(self, theta: Float[Array, " P"]) -> Float[Array, " R"]:
         """Not known."""
@@ -283,6 +336,20 @@ class Known(AbstractObjective):
     ) -> tuple[Float[Array, ""], Float[Array, " P"]]:
         """Both."""
         return self.value, self.gradient
+
+    def fold_rows(
+        self,
+        theta: Float[Array, " P"],
+        visit: Visit[Carry],
+        carry: Carry,
+        most: int,
+    ) -> Carry:
+        """Not known."""
+        raise NotImplementedError("only the value and the gradient are known")
+
+    def arrays(self, theta: Float[Array, " P"]) -> AbstractNetwork:
+        """The network with nothing but its trainable arrays."""
+        return self.unravel(theta)
 
 
 def pieces(count: int, most: int = 1024) -> int:

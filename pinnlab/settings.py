@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pinnlab.errors import ProblemError
+from pinnlab.network import KINDS
 from pinnlab.sampling import METHODS
 
 
@@ -13,6 +14,9 @@ OPTIMIZERS = (
     "auto",
     "ssbroyden",
     "levenberg_marquardt",
+    "sketched_gauss_newton",
+    "engd_w",
+    "spring",
     "lbfgs",
     "adam",
     "least_squares",
@@ -28,9 +32,12 @@ class NetworkSettings:
     0 means: chosen by the strategy. `fourier` is the number of random Fourier
     features, `harmonics` of exactly periodic ones in each periodic coordinate;
     `factorized` turns random weight factorization on, `separate` gives every field
-    its own network.
+    its own network. For one `kind` alone: `frequency` is the highest of the first
+    layer ("siren"), `degree` that of the polynomials ("kan"), `windows` how many there
+    are along each coordinate ("fbpinn").
     """
 
+    kind: str = "mlp"
     width: int = 0
     depth: int = 0
     activation: str = "auto"
@@ -39,6 +46,9 @@ class NetworkSettings:
     harmonics: int = 0
     factorized: bool = False
     separate: bool = False
+    frequency: float = 0.0
+    degree: int = 0
+    windows: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -80,6 +90,7 @@ CHOICES = {
     "solver.sampler": METHODS,
     "solver.enforce": ("auto", "penalty", "rows"),
     "solver.precision": ("float64", "float32"),
+    "solver.network.kind": KINDS,
     "solver.network.activation": ("auto", *ACTIVATIONS),
 }
 LEAST = {
@@ -119,6 +130,8 @@ def _read(kind: type, table: Mapping[str, object], path: str, file: str):
 
 
 def _checked(where: str, value: object, kind: type, file: str) -> object:
+    if kind is tuple:
+        return _counts(where, value, file)
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
@@ -132,6 +145,14 @@ def _checked(where: str, value: object, kind: type, file: str) -> object:
         message = f"expected at least {least}, found {value!r}"
         raise ProblemError(message, file=file, key=where)
     return value
+
+
+def _counts(where: str, value: object, file: str) -> tuple[int, ...]:
+    given = value if isinstance(value, list | tuple) else [None]
+    if not all(type(n) is int and 1 <= n < 1e4 for n in given):
+        message = f"expected a list of integers from 1, found {value!r}"
+        raise ProblemError(message, file=file, key=where)
+    return tuple(given)
 
 
 _WORDS = {int: "an integer", float: "a number", bool: "true or false", str: "a text"}

@@ -9,7 +9,15 @@ import pytest
 from jaxtyping import Array
 from objectives import FIT_START, POINTS, Objective, advance, fit, linear, pit
 
-from pinnlab.optimizer import LBFGS, Adam, LevenbergMarquardt, SSBroyden
+from pinnlab.optimizer import (
+    ENGDW,
+    LBFGS,
+    SPRING,
+    Adam,
+    LevenbergMarquardt,
+    SketchedGaussNewton,
+    SSBroyden,
+)
 from pinnlab.optimizer.levenberg_marquardt import singular_spectrum
 
 
@@ -17,6 +25,9 @@ OPTIMIZERS = {
     "ssbroyden": SSBroyden(),
     "lm": LevenbergMarquardt(),
     "lm, singular values": LevenbergMarquardt(spectrum=singular_spectrum),
+    "sketched gauss-newton": SketchedGaussNewton(least=8, most=16),
+    "engd-w": ENGDW(),
+    "spring": SPRING(),
     "lbfgs": LBFGS(memory=10),
     "adam": Adam(learning_rate=3e-2),
 }
