@@ -105,13 +105,20 @@ class Rows(eqx.Module):
     """The residuals of several terms at one point, as a function of the model.
 
     `functions` are the terms' expressions in network outputs, or the user's callables;
-    `nodes` the sub-expressions whose values are computed once per point.
+    `nodes` the sub-expressions whose values are computed once per point. Where they are
+    `weighted`, a last known number, 1 at first, multiplies the point's rows.
     """
 
     system: System = eqx.field(static=True)
     names: tuple[str, ...] = eqx.field(static=True)
     functions: tuple[Expression | Callable, ...] = eqx.field(static=True)
     nodes: tuple[Expression, ...] = eqx.field(static=True)
+    weighted: bool = eqx.field(static=True, default=False)
+
+    @property
+    def width(self) -> int:
+        """How many numbers are known at a point."""
+        return len(self.nodes) + self.weighted
 
     def known(
         self, parameters: dict[str, Array], point: Float[Array, " dim"]
@@ -119,6 +126,7 @@ class Rows(eqx.Module):
         """The values of `nodes` at the point."""
         values = dict(zip(self.system.coordinates, point, strict=True))
         found = evaluate(self.nodes, Surroundings(values, parameters))
+        found = [*found, 1.0] if self.weighted else found
         return jnp.array([jnp.asarray(v, point.dtype) for v in found], point.dtype)
 
     def __call__(
@@ -127,7 +135,7 @@ class Rows(eqx.Module):
         """The residuals at the point."""
         values = dict(zip(self.system.coordinates, point, strict=True))
         partials = partials_by_jets(model.network, self.system.fields)
-        memory = dict(zip(self.nodes, known, strict=True))
+        memory = dict(zip(self.nodes, known[: len(self.nodes)], strict=True))
         around = Surroundings(values, model.parameters, partials, memory)
         written = [f for f in self.functions if isinstance(f, Expression)]
         found = iter(evaluate(written, around) if written else ())
@@ -138,10 +146,12 @@ class Rows(eqx.Module):
             else:
                 value = function(Fields(self.system, model), point)
             rows.append(jnp.asarray(value, point.dtype).reshape(()))
-        return jnp.stack(rows)
+        return jnp.stack(rows) * known[-1] if self.weighted else jnp.stack(rows)
 
 
-def make_rows(system: System, terms: Sequence[Term | Expression]) -> Rows:
+def make_rows(
+    system: System, terms: Sequence[Term | Expression], weighted: bool = False
+) -> Rows:
     """The rows of terms (or of expressions in the fields)."""
     functions = []
     names = tuple(t.name if isinstance(t, Term) else "" for t in terms)
@@ -152,7 +162,7 @@ def make_rows(system: System, terms: Sequence[Term | Expression]) -> Rows:
         functions.append(residual)
     written = [f for f in functions if isinstance(f, Expression)]
     nodes = dict.fromkeys(n for f in written for n in static_nodes(f))
-    return Rows(system, names, tuple(functions), tuple(nodes))
+    return Rows(system, names, tuple(functions), tuple(nodes), weighted)
 
 
 class Block(eqx.Module):

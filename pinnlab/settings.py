@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pinnlab.errors import ProblemError
 from pinnlab.network import KINDS
 from pinnlab.sampling import METHODS
+from pinnlab.weighting import WEIGHTINGS
 
 
 OPTIMIZERS = (
@@ -65,6 +66,8 @@ class Settings:
     - `adaptive`: draw by residual (RAD) from a pool of `pool` times as many points.
     - `enforce`: "penalty" turns exact conditions off.
     - `condition_weight`: weight of penalty conditions against the equations.
+    - `weighting`: how weights follow training: of terms ("gradient_norm", "ntk") or of
+        the equations' points ("causal", "attention").
     - `precision`: "float64" or "float32".
     """
 
@@ -80,6 +83,7 @@ class Settings:
     pool: int = 10
     enforce: str = "auto"
     condition_weight: float = 10.0
+    weighting: str = "none"
     precision: str = "float64"
     network: NetworkSettings = field(default_factory=NetworkSettings)
 
@@ -89,6 +93,7 @@ CHOICES = {
     "solver.optimizer": OPTIMIZERS,
     "solver.sampler": METHODS,
     "solver.enforce": ("auto", "penalty", "rows"),
+    "solver.weighting": ("none", *WEIGHTINGS),
     "solver.precision": ("float64", "float32"),
     "solver.network.kind": KINDS,
     "solver.network.activation": ("auto", *ACTIVATIONS),

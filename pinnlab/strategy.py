@@ -20,6 +20,7 @@ from pinnlab.optimizer import (
 from pinnlab.programs import Stage
 from pinnlab.settings import NetworkSettings, Settings
 from pinnlab.system.system import System
+from pinnlab.weighting import WEIGHTINGS
 
 
 MOST_POINTS = {"levenberg_marquardt": 2000, "engd_w": 1000, "spring": 1000}
@@ -51,7 +52,7 @@ def plan(system: System, settings: Settings, target: float) -> Plan:
     if full.adam:
         stages.append(Stage("adam", Adam(), full.adam, full.adam, False, 1))
     pool = full.pool if full.adaptive else 1
-    look = full.redraw if full.redraw > 0 else 200
+    look = full.redraw if full.redraw > 0 else _look_every(full.optimizer)
     stages.append(
         Stage(
             full.optimizer,
@@ -60,6 +61,7 @@ def plan(system: System, settings: Settings, target: float) -> Plan:
             look,
             full.redraw > 0,
             pool,
+            WEIGHTINGS.get(full.weighting),
         )
     )
     net = full.network
@@ -88,6 +90,22 @@ def _optimizer(name: str) -> AbstractOptimizer:
     }[name]()
 
 
+def _look_every(optimizer: str) -> int:
+    return 20 if optimizer in BY_JACOBIAN else 200
+
+
+def _check_weighting(settings: Settings, system: System) -> None:
+    """Raise `ProblemError` for a weighting that means nothing here."""
+    message = ""
+    if settings.weighting == "causal" and "t" not in system.coordinates:
+        message = "causal weights need the coordinate t"
+    if settings.weighting == "attention" and settings.redraw > 0:
+        message = "attention is a memory of points that stay: remove solver.redraw"
+    if message:
+        file = f"{system.problem.name}.toml"
+        raise ProblemError(message, file=file, key="solver.weighting")
+
+
 def _complete(settings: Settings, system: System, dim: int, target: float) -> Settings:
     optimizer = settings.optimizer
     if optimizer == "auto":
@@ -98,8 +116,11 @@ def _complete(settings: Settings, system: System, dim: int, target: float) -> Se
         points = {1: 400, 2: 4000, 3: 6000}.get(dim, 8000)
         points = min(points, MOST_POINTS.get(optimizer, points))
     redraw = settings.redraw
+    _check_weighting(settings, system)
     if not redraw:
-        redraw = 20 if by_jacobian else 200
+        redraw = _look_every(optimizer)
+    if settings.weighting == "attention":
+        redraw = -1
     adam = settings.adam
     if adam < 0:
         adam = 0 if by_jacobian else 300
