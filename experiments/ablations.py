@@ -126,7 +126,7 @@ def _still(weighting: str) -> dict[str, object]:
 def measure(problem_name: str, variant: Variant, scale: Scale, seed: int) -> Measured:
     """Train once."""
     text = (GALLERY / f"{problem_name}.toml").read_text()
-    chosen = scale.solver | dict(variant.solver) | {"strategy": "nonlinear"}
+    chosen = dict(scale.solver) | dict(variant.solver) | {"strategy": "nonlinear"}
     overrides = {f"solver.{k}": v for k, v in chosen.items()}
     problem = loads_problem(text, problem_name, overrides=overrides)
     settings = read_settings(problem.solver)

@@ -65,7 +65,8 @@ class Programs(eqx.Module):
         return self.resume(self._known(objective, theta), theta, state)
 
     def _known(self, objective: LeastSquares, theta: Array) -> Known:
-        return Known(*self.value_and_grad(objective, theta), objective.unravel)
+        value, gradient = self.value_and_grad(objective, theta)
+        return Known(value, gradient, objective.unravel)
 
 
 Inspect = Callable[[Stage, Programs], Programs]
@@ -122,7 +123,8 @@ def compile_stage(
         return fresh, heldout
 
     both = compiled(value_and_grad, objective, theta)
-    known = Known(*both(objective, theta), objective.unravel)
+    value, gradient = both(objective, theta)
+    known = Known(value, gradient, objective.unravel)
     began = compiled(init, known, theta)
     state = began(known, theta)
     return Programs(

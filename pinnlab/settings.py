@@ -19,6 +19,7 @@ OPTIMIZERS = (
     "engd_w",
     "spring",
     "lbfgs",
+    "muon",
     "adam",
     "least_squares",
     "gauss_newton",
@@ -153,11 +154,11 @@ def _checked(where: str, value: object, kind: type, file: str) -> object:
 
 
 def _counts(where: str, value: object, file: str) -> tuple[int, ...]:
-    given = value if isinstance(value, list | tuple) else [None]
-    if not all(type(n) is int and 1 <= n < 1e4 for n in given):
-        message = f"expected a list of integers from 1, found {value!r}"
-        raise ProblemError(message, file=file, key=where)
-    return tuple(given)
+    whole = isinstance(value, list | tuple)
+    if whole and all(type(n) is int and 1 <= n < 1e4 for n in value):
+        return tuple(int(n) for n in value)
+    message = f"expected a list of integers from 1, found {value!r}"
+    raise ProblemError(message, file=file, key=where)
 
 
 _WORDS = {int: "an integer", float: "a number", bool: "true or false", str: "a text"}

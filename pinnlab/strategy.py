@@ -14,6 +14,7 @@ from pinnlab.optimizer import (
     AbstractOptimizer,
     Adam,
     LevenbergMarquardt,
+    Muon,
     SketchedGaussNewton,
     SSBroyden,
 )
@@ -86,6 +87,7 @@ def _optimizer(name: str) -> AbstractOptimizer:
         "engd_w": ENGDW,
         "spring": SPRING,
         "lbfgs": LBFGS,
+        "muon": Muon,
         "adam": Adam,
     }[name]()
 

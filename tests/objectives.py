@@ -43,7 +43,9 @@ class Objective(AbstractObjective):
         return jax.lax.scan(lambda c, d: (visit(c, *d), None), carry, data)[0]
 
     def arrays(self, theta: Array) -> list[Array]:
-        return [theta]
+        """Pairs as a matrix, and what is left."""
+        half = theta.size // 2
+        return [theta[: 2 * half].reshape(half, 2), theta[2 * half :]]
 
 
 def rosenbrock(theta: Array, data: Array) -> Array:

@@ -244,7 +244,9 @@ def test_a_kan_of_one_layer_is_a_chebyshev_series():
     point = jnp.asarray([0.7, -0.4])
     z = np.tanh(np.asarray(net.features(point)))
     every = np.concatenate([np.polynomial.Chebyshev.basis(k)(z) for k in range(1, 6)])
-    np.testing.assert_allclose(net(point), net.layers[0](every), rtol=1e-13)
+    np.testing.assert_allclose(
+        net(point), net.layers[0](jnp.asarray(every)), rtol=1e-13
+    )
 
 
 def test_sirens_have_angles_of_variance_one():

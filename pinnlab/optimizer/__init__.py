@@ -3,6 +3,7 @@
 from pinnlab.optimizer.engd import ENGDW
 from pinnlab.optimizer.first_order import LBFGS, Adam
 from pinnlab.optimizer.levenberg_marquardt import LevenbergMarquardt
+from pinnlab.optimizer.muon import Muon
 from pinnlab.optimizer.objective import AbstractObjective, AbstractOptimizer, Info
 from pinnlab.optimizer.sketched_gauss_newton import SketchedGaussNewton
 from pinnlab.optimizer.spring import SPRING
@@ -18,6 +19,7 @@ __all__ = [
     "Adam",
     "Info",
     "LevenbergMarquardt",
+    "Muon",
     "SSBroyden",
     "SketchedGaussNewton",
 ]
