@@ -69,9 +69,9 @@ class Measured:
 
 FULL = Scale(("burgers", "sine_gordon", "kovasznay"), 3, 60.0, {})
 QUICK = Scale(
-    ("sine_gordon",),
+    ("reaction_5",),
     1,
-    5.0,
+    4.0,
     {"points": 400, "condition_points": 64, "network.width": 10, "network.depth": 2},
 )
 LM = {"optimizer": "levenberg_marquardt"}

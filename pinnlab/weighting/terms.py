@@ -32,7 +32,7 @@ def blended(objective: LeastSquares, sizes: Float[Array, " terms"]) -> LeastSqua
     wanted = 1 / sizes
     wanted = wanted * jnp.sum(old) / jnp.sum(wanted)
     new = MEMORY * old + (1 - MEMORY) * wanted
-    new = jnp.where(jnp.all(jnp.isfinite(new)), new, old)
+    new = jnp.where(jnp.all((sizes > 0) & jnp.isfinite(sizes)), new, old)
     weights, start = [], 0
     for block in objective.blocks:
         weights.append(new[start : start + block.weight.size])
