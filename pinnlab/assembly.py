@@ -21,6 +21,7 @@ from pinnlab.scaling import parameters_of, term_scale
 from pinnlab.settings import Settings
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
+from pinnlab.weighting import POINTWISE
 
 
 def network_of(
@@ -43,6 +44,7 @@ def network_of(
         outputs=len(system.fields),
         width=net.width,
         depth=net.depth,
+        kind=net.kind,
         activation=net.activation,
         periodic=tuple(names.index(p) for p in periodic),
         harmonics=net.harmonics,
@@ -50,6 +52,9 @@ def network_of(
         fourier_scale=net.fourier_scale,
         factorized=net.factorized,
         separate=net.separate,
+        frequency=net.frequency,
+        degree=net.degree,
+        windows=net.windows,
         scales=scales,
     )
 
@@ -110,17 +115,18 @@ def _block(
     lower = [fixed.get(a.name, a.lower) for a in problem.axes]
     upper = [fixed.get(a.name, a.upper) for a in problem.axes]
     points = sample(problem, first.place, count, seed, settings.sampler)
-    rows = make_rows(system, terms)
+    weighted = is_equation and settings.weighting in POINTWISE
+    rows = make_rows(system, terms, weighted)
     scale = [term_scale(system, t, network) for t in terms]
     weight = 1.0 if is_equation else settings.condition_weight
     block = Block(
         rows,
-        first.place.where is None and settings.redraw > 0,
+        first.place.where is None and (settings.redraw > 0 or weighted),
         is_equation and settings.adaptive,
         jnp.asarray(lower, dtype),
         jnp.asarray(upper, dtype),
         jnp.zeros((count, len(lower)), dtype),
-        jnp.zeros((count, len(rows.nodes)), dtype),
+        jnp.zeros((count, rows.width), dtype),
         jnp.asarray(scale, dtype),
         jnp.full(len(terms), weight, dtype),
     )

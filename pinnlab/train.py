@@ -185,7 +185,7 @@ class _Run:
                 continue
             stalled = bool(info.stalled)
             if stalled or self.at.done % stage.look == 0:
-                self._look(programs, stage.redraw)
+                self._look(programs, stage.changes)
                 with self._timed():
                     state = programs.refresh(self.objective, self.theta, state)
             self._tell(stage, loss, stalled)

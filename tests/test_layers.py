@@ -19,7 +19,7 @@ LAYERS = [
     {"grids", "provenance"},
     {"network", "optimizer"},
     {"residual"},
-    {"scaling", "points", "nonfinite", "settings", "evaluation"},
+    {"scaling", "points", "nonfinite", "weighting", "settings", "evaluation"},
     {"programs", "snapshot", "assembly"},
     {"best"},
     {"train"},

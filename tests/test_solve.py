@@ -250,7 +250,9 @@ def test_callables_may_use_forward_mode_and_name_fields():
     assert error(solve(problem, target=1e-6, budget=120, reference=False)) < 1e-6
 
 
-@pytest.mark.parametrize("optimizer", ["lbfgs", "adam", "ssbroyden"])
+@pytest.mark.parametrize(
+    "optimizer", ["lbfgs", "adam", "ssbroyden", "sketched_gauss_newton", "spring"]
+)
 def test_every_optimizer_runs_end_to_end(optimizer):
     found = solve(
         short(LOGISTIC, **TINY | {"optimizer": optimizer, "iterations": 20}), budget=60

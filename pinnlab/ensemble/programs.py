@@ -117,7 +117,8 @@ class Programs(eqx.Module):
       states.
     - `advance(members, thetas, states, counts)`: so many steps, or fewer.
     - `look(members, thetas, keys, who, redraw)`: of the members `who`, held-out
-      residuals (NaN for the others), new points where `redraw`, and the next keys.
+      residuals (NaN for the others), new points or weights where `redraw`, and the
+      next keys.
     - `resume(members, thetas, known, states, who)`: their states on new points.
     """
 
@@ -168,7 +169,8 @@ def compile_members(
     """Compile a stage's programs for all members ahead of time."""
 
     def value_and_grad(m: Members, theta: Array) -> Known:
-        return Known(*m.objectives.value_and_grad(theta))
+        value, gradient = m.objectives.value_and_grad(theta)
+        return Known(value, gradient, m.objectives.unravel)
 
     def init(m: Members, theta: Array, known: Known):
         return m.optimizers.init(known, theta)
@@ -187,6 +189,9 @@ def compile_members(
         def now() -> tuple:
             after, own = jax.random.split(key)
             fresh, heldout = look(m.objectives, theta, own, stage.pool)
+            if stage.weighting is not None:
+                given = fresh if stage.redraw else m.objectives
+                fresh = stage.weighting(given, theta)
             return chosen(redraw, fresh, m.objectives), heldout, after
 
         terms = sum(b.scale.size for b in m.objectives.blocks)

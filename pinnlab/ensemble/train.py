@@ -175,7 +175,7 @@ class _Run:
                 states = self._restarted(programs, every, states, lost)
             due = (counts > 0) & ~lost & (stalled | self._at_look(stage))
             if due.any():
-                self._look(stage, programs, due, stage.redraw)
+                self._look(stage, programs, due, stage.changes)
                 every = dataclasses.replace(every, objectives=self.objectives)
                 with self._clock("train_seconds"):
                     who = self.layout.placed(jnp.asarray(due))

@@ -1,12 +1,15 @@
 """Preflight: what can be known to be wrong before any training."""
 
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import equinox as eqx
 import jax
 import numpy as np
 
+from pinnlab.assembly import network_of
 from pinnlab.equation.expression import Expression
 from pinnlab.equation.format import pretty
 from pinnlab.equation.structure import partials
@@ -89,15 +92,8 @@ def check(problem: Problem, target: float = 1e-3) -> Preflight:
         findings = examine(system)
         errors = list(findings.errors)
         full = chosen.settings
-        count = _parameter_count(system, full.network.width, full.network.depth)
-        dense = {"ssbroyden": 4 * count**2, "levenberg_marquardt": 3 * count**2}
-        rows = full.points * len(system.equations)
-        matrix = dense.get(full.optimizer, 0)
-        if full.optimizer == "levenberg_marquardt":
-            matrix += 3 * rows * count
-        channels = _channels(system)
-        work = full.points * full.network.width * full.network.depth * channels * 6
-        memory = 250 + 8 * (matrix + work) / 1e6
+        count = _parameter_count(system, full)
+        memory = _megabytes(system, full, count)
         available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6
         if memory > 0.9 * available:
             errors.append(
@@ -145,11 +141,26 @@ def _readable(equation) -> str:
     return f"{pretty(equation.left)} = {pretty(equation.right)}"
 
 
-def _parameter_count(system: System, width: int, depth: int) -> int:
-    inputs, outputs = len(system.coordinates), len(system.fields)
-    return (
-        (inputs + 1) * width + (depth - 1) * (width + 1) * width + (width + 1) * outputs
-    )
+def _parameter_count(system: System, full: Settings) -> int:
+    scales = (1.0,) * len(system.fields)
+    network = network_of(system, full, scales, jax.random.key(0))
+    return sum(a.size for a in jax.tree.leaves(eqx.filter(network, eqx.is_array)))
+
+
+def _megabytes(system: System, full: Settings, count: int) -> float:
+    """The memory of training, roughly: matrices of the optimizer, jets of points."""
+    rows = full.points * len(system.equations)
+    matrices = {
+        "ssbroyden": 4 * count**2,
+        "levenberg_marquardt": 3 * count**2 + 3 * rows * count,
+        "sketched_gauss_newton": 2 * count**2,
+        "engd_w": 4 * rows**2 + rows * count,
+        "spring": 4 * rows**2 + rows * count,
+    }.get(full.optimizer, 0)
+    net = full.network
+    copies = math.prod(net.windows)
+    work = full.points * net.width * net.depth * copies * _channels(system) * 6
+    return 250 + 8 * (matrices + work) / 1e6
 
 
 def _channels(system: System) -> int:
