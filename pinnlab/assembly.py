@@ -8,7 +8,12 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, PRNGKeyArray
 
-from pinnlab.network import AbstractNetwork, blank_separable, make_network
+from pinnlab.network import (
+    AbstractNetwork,
+    blank_pieces,
+    blank_separable,
+    make_network,
+)
 from pinnlab.residual import Block, LeastSquares, Model, make_rows
 from pinnlab.sampling import sample
 from pinnlab.scaling import parameters_of, term_scale
@@ -30,7 +35,7 @@ def network_of(
     net = settings.network
     # Features of the linear route are periodic by their frequencies.
     periodic = () if settings.strategy == "linear" else system.problem.periodic
-    return make_network(
+    network = make_network(
         key=key,
         lower=tuple(a.lower for a in axes),
         upper=tuple(a.upper for a in axes),
@@ -46,6 +51,10 @@ def network_of(
         separate=net.separate,
         scales=scales,
     )
+    if net.pieces == 1 and not net.singular:
+        return network
+    time = names.index("t") if "t" in names else None
+    return blank_pieces(network, len(names), len(system.fields), time)
 
 
 def _separable(system: System) -> AbstractNetwork:

@@ -28,7 +28,8 @@ class NetworkSettings:
     0 means: chosen by the strategy. `fourier` is the number of random Fourier
     features, `harmonics` of exactly periodic ones in each periodic coordinate;
     `factorized` turns random weight factorization on, `separate` gives every field
-    its own network.
+    its own network. `pieces` of the domain with features of their own and the number
+    of `singular` functions are filled in by the linear strategy.
     """
 
     width: int = 0
@@ -39,6 +40,8 @@ class NetworkSettings:
     harmonics: int = 0
     factorized: bool = False
     separate: bool = False
+    pieces: int = 1
+    singular: int = 0
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,7 @@ LEAST = {
     "solver.pool": 1,
     "solver.condition_weight": 1e-12,
     "solver.network.fourier_scale": 1e-12,
+    "solver.network.pieces": 1,
 }
 
 
@@ -96,7 +100,13 @@ def read_settings(table: Mapping[str, object], file: str = "") -> Settings:
 
     Raises `ProblemError` for an unknown key, a wrong type or a value out of range.
     """
-    return _read(Settings, table, "solver", file)
+    settings = _read(Settings, table, "solver", file)
+    for key, least in (("pieces", 1), ("singular", 0)):
+        if getattr(settings.network, key) > least and settings.strategy != "linear":
+            message = "only the linear strategy has these, and it fills them in"
+            where = f"solver.network.{key}"
+            raise ProblemError(message, file=file, key=where)
+    return settings
 
 
 def _read(kind: type, table: Mapping[str, object], path: str, file: str):
