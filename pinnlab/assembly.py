@@ -11,6 +11,7 @@ from jaxtyping import Array, PRNGKeyArray
 from pinnlab.network import (
     AbstractNetwork,
     Scaled,
+    blank_pieces,
     blank_separable,
     make_network,
     trained,
@@ -37,7 +38,7 @@ def network_of(
     net = settings.network
     # Features of the linear route are periodic by their frequencies.
     periodic = () if settings.strategy == "linear" else system.problem.periodic
-    return make_network(
+    network = make_network(
         key=key,
         lower=tuple(a.lower for a in axes),
         upper=tuple(a.upper for a in axes),
@@ -57,6 +58,10 @@ def network_of(
         windows=net.windows,
         scales=scales,
     )
+    if net.pieces == 1 and not net.singular:
+        return network
+    time = names.index("t") if "t" in names else None
+    return blank_pieces(network, len(names), len(system.fields), time)
 
 
 def _separable(system: System) -> AbstractNetwork:

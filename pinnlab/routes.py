@@ -27,7 +27,7 @@ from pinnlab.residual import LeastSquares, Model
 from pinnlab.sampling import sample
 from pinnlab.scaling import field_scales, parameters_of
 from pinnlab.settings import Settings, settings_table
-from pinnlab.strategy import Plan, linear_settings, plan, separable_settings, tries
+from pinnlab.strategy import Plan, plan, separable_settings, tries
 from pinnlab.system.system import System, build_system
 from pinnlab.system.terms import EVERYWHERE
 from pinnlab.train import Hooks, Limits, Trained, train
@@ -37,7 +37,6 @@ from pinnlab.verify.known import error_of, heldout_of
 ROUTE_SHARE, FIRST_SHARE = 0.6, 0.3
 """Of the time left, what a route may use before training takes over, and before
 another route does."""
-LINEAR_GOAL = 1e-8
 FINER = 100.0
 """By this the separable route lowers its target, each time."""
 CHEAP = 0.05
@@ -185,18 +184,14 @@ def _merged(a: Record, b: Record) -> Record:
 def _linear(
     system: System, settings: Settings, job: Job, seconds: float, tried: Tried
 ) -> Tried:
-    goal = max(min(job.target / 100, LINEAR_GOAL), linear.FINEST_GOAL)
-    found, record, stop = linear.search(system, goal, seconds, job.seed, job.observe)
-    full = linear_settings(settings, found.solved.features.count)
+    found, record, stop = linear.search(
+        system, job.target, seconds, job.seed, job.observe
+    )
+    full, reason = linear.described(settings, found)
     scales = (1.0,) * len(system.fields)
     _, key, _ = jax.random.split(jax.random.key(job.seed), 3)
     blank = network_of(system, full, scales, key)
     model = Model(linear.as_network(found, blank), parameters_of(system))
-    box = ", ".join(f"{b:.3g}" for b in found.box)
-    reason = (
-        f"linear problem: {found.solved.features.count} random sine features with "
-        f"frequencies up to ({box}), one least-squares solve ({found.tried} tried)"
-    )
     points = sample(system.problem, EVERYWHERE, 2048, job.seed)
     worst = found.solved.worst
     return tried.extended(

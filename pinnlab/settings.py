@@ -36,7 +36,8 @@ class NetworkSettings:
     `factorized` turns random weight factorization on, `separate` gives every field
     its own network. For one `kind` alone: `frequency` is the highest of the first
     layer ("siren"), `degree` that of the polynomials ("kan"), `windows` how many there
-    are along each coordinate ("fbpinn").
+    are along each coordinate ("fbpinn"). `pieces` of the domain with features of their
+    own and the number of `singular` functions are filled in by the linear strategy.
     """
 
     kind: str = "mlp"
@@ -51,6 +52,8 @@ class NetworkSettings:
     frequency: float = 0.0
     degree: int = 0
     windows: tuple[int, ...] = ()
+    pieces: int = 1
+    singular: int = 0
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,7 @@ LEAST = {
     "solver.pool": 1,
     "solver.condition_weight": 1e-12,
     "solver.network.fourier_scale": 1e-12,
+    "solver.network.pieces": 1,
 }
 
 
@@ -113,7 +117,13 @@ def read_settings(table: Mapping[str, object], file: str = "") -> Settings:
 
     Raises `ProblemError` for an unknown key, a wrong type or a value out of range.
     """
-    return _read(Settings, table, "solver", file)
+    settings = _read(Settings, table, "solver", file)
+    for key, least in (("pieces", 1), ("singular", 0)):
+        if getattr(settings.network, key) > least and settings.strategy != "linear":
+            message = "only the linear strategy has these, and it fills them in"
+            where = f"solver.network.{key}"
+            raise ProblemError(message, file=file, key=where)
+    return settings
 
 
 def _read(kind: type, table: Mapping[str, object], path: str, file: str):

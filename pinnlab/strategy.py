@@ -220,9 +220,19 @@ def separable_settings(settings: Settings) -> Settings:
     )
 
 
-def linear_settings(settings: Settings, features: int) -> Settings:
-    """The settings that describe what the linear route found."""
-    network = NetworkSettings(width=features, depth=1, activation="sin")
+def linear_settings(
+    settings: Settings, features: int, pieces: int, singular: int
+) -> Settings:
+    """The settings that describe what the linear route found.
+
+    **Arguments:**
+
+    - `features`: sine features on each of the `pieces`.
+    - `singular`: the number of singular functions.
+    """
+    network = NetworkSettings(
+        width=features, depth=1, activation="sin", pieces=pieces, singular=singular
+    )
     return dataclasses.replace(
         settings,
         strategy="linear",

@@ -1,12 +1,14 @@
 """Networks: Equinox modules that can be called and can carry jets."""
 
 from pinnlab.network.base import AbstractNetwork
+from pinnlab.network.corners import HeatCorners, LaplaceCorners
 from pinnlab.network.fbpinn import FBPINN
 from pinnlab.network.kan import ChebyshevKAN
 from pinnlab.network.layer import Layer
 from pinnlab.network.make import KINDS, make_network
 from pinnlab.network.mlp import MLP, Parallel
 from pinnlab.network.modified_mlp import ModifiedMLP
+from pinnlab.network.pieces import Piecewise, Sum, blank_pieces
 from pinnlab.network.piratenet import PirateNet
 from pinnlab.network.scaled import Scaled, trained
 from pinnlab.network.separable import Separable, blank_separable
@@ -20,12 +22,17 @@ __all__ = [
     "SPINN",
     "AbstractNetwork",
     "ChebyshevKAN",
+    "HeatCorners",
+    "LaplaceCorners",
     "Layer",
     "ModifiedMLP",
     "Parallel",
+    "Piecewise",
     "PirateNet",
     "Scaled",
     "Separable",
+    "Sum",
+    "blank_pieces",
     "blank_separable",
     "make_network",
     "trained",
