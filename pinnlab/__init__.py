@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 
 if TYPE_CHECKING:
+    from pinnlab.ensemble.ensemble import Ensemble
+    from pinnlab.ensemble.solve import solve_ensemble
     from pinnlab.errors import ProblemError
     from pinnlab.problem.build import make_problem
     from pinnlab.problem.file import dump_problem, load_problem, loads_problem
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Ensemble",
     "Problem",
     "ProblemError",
     "Solution",
@@ -31,9 +34,11 @@ __all__ = [
     "loads_problem",
     "make_problem",
     "solve",
+    "solve_ensemble",
 ]
 
 _HOMES = {
+    "Ensemble": "pinnlab.ensemble.ensemble",
     "Problem": "pinnlab.problem.problem",
     "ProblemError": "pinnlab.errors",
     "Solution": "pinnlab.solution",
@@ -42,6 +47,7 @@ _HOMES = {
     "loads_problem": "pinnlab.problem.file",
     "make_problem": "pinnlab.problem.build",
     "solve": "pinnlab.solver",
+    "solve_ensemble": "pinnlab.ensemble.solve",
 }
 
 

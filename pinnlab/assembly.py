@@ -8,13 +8,21 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, PRNGKeyArray
 
-from pinnlab.network import AbstractNetwork, blank_separable, make_network
+from pinnlab.network import (
+    AbstractNetwork,
+    Scaled,
+    blank_pieces,
+    blank_separable,
+    make_network,
+    trainable,
+)
 from pinnlab.residual import Block, LeastSquares, make_rows
 from pinnlab.sampling import sample
 from pinnlab.scaling import parameters_of, term_scale
 from pinnlab.settings import Settings
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
+from pinnlab.weighting import POINTWISE
 
 
 def network_of(
@@ -30,13 +38,14 @@ def network_of(
     net = settings.network
     # Features of the linear route are periodic by their frequencies.
     periodic = () if settings.strategy == "linear" else system.problem.periodic
-    return make_network(
+    network = make_network(
         key=key,
         lower=tuple(a.lower for a in axes),
         upper=tuple(a.upper for a in axes),
         outputs=len(system.fields),
         width=net.width,
         depth=net.depth,
+        kind=net.kind,
         activation=net.activation,
         periodic=tuple(names.index(p) for p in periodic),
         harmonics=net.harmonics,
@@ -44,8 +53,15 @@ def network_of(
         fourier_scale=net.fourier_scale,
         factorized=net.factorized,
         separate=net.separate,
+        frequency=net.frequency,
+        degree=net.degree,
+        windows=net.windows,
         scales=scales,
     )
+    if net.pieces == 1 and not net.singular:
+        return network
+    time = names.index("t") if "t" in names else None
+    return blank_pieces(network, len(names), len(system.fields), time)
 
 
 def _separable(system: System) -> AbstractNetwork:
@@ -62,13 +78,24 @@ def _separable(system: System) -> AbstractNetwork:
     )
 
 
+def scaled_network_of(
+    system: System,
+    settings: Settings,
+    scales: tuple[float, ...],
+    key: PRNGKeyArray,
+) -> Scaled:
+    """The same function with its sizes as arrays: seeds share compiled programs."""
+    ones = (1.0,) * len(system.fields)
+    return Scaled(network_of(system, settings, ones, key), jnp.asarray(scales, float))
+
+
 def least_squares(
     system: System, settings: Settings, network: AbstractNetwork, seed: int
 ) -> tuple[LeastSquares, Array]:
     """The training objective and the first parameter vector."""
     dtype = jnp.dtype(settings.precision)
-    trainable, fixed = eqx.partition(network, eqx.is_inexact_array)
-    theta, unravel = ravel_pytree(jax.tree.map(lambda a: a.astype(dtype), trainable))
+    moving, fixed = eqx.partition(network, trainable(network))
+    theta, unravel = ravel_pytree(jax.tree.map(lambda a: a.astype(dtype), moving))
     parameters = {k: v.astype(dtype) for k, v in parameters_of(system).items()}
     blocks = [_block(system, settings, system.equations, network, seed, dtype)]
     for term in system.penalties:
@@ -93,18 +120,19 @@ def _block(
     lower = [fixed.get(a.name, a.lower) for a in problem.axes]
     upper = [fixed.get(a.name, a.upper) for a in problem.axes]
     points = sample(problem, first.place, count, seed, settings.sampler)
-    rows = make_rows(system, terms)
+    weighted = is_equation and settings.weighting in POINTWISE
+    rows = make_rows(system, terms, weighted)
     scale = [term_scale(system, t, network) for t in terms]
     weight = 1.0 if is_equation else settings.condition_weight
     block = Block(
         rows,
-        first.place.where is None and settings.redraw > 0,
+        first.place.where is None and (settings.redraw > 0 or weighted),
         is_equation and settings.adaptive,
         count,
         jnp.asarray(lower, dtype),
         jnp.asarray(upper, dtype),
         jnp.zeros((count, len(lower)), dtype),
-        jnp.zeros((count, len(rows.nodes)), dtype),
+        jnp.zeros((count, rows.width), dtype),
         jnp.asarray(scale, dtype),
         jnp.full(len(terms), weight, dtype),
     )

@@ -19,7 +19,9 @@ class Best:
     """
 
     def __init__(
-        self, theta: Float[Array, " P"], error_of: Callable[[Array], Array] | None
+        self,
+        theta: Float[Array, " P"] | np.ndarray,
+        error_of: Callable[[Array], Array] | None = None,
     ):
         self.theta = np.array(theta)
         self.heldout = np.full(1, np.inf)
@@ -49,14 +51,23 @@ class Best:
         **Returns:** the objective on new training points.
         """
         fresh, heldout = programs.look(objective, theta, key)
-        self.last = np.asarray(heldout)
-        if self.size < _rms(self.heldout):
-            self.keep(theta)
-        if self._error_of is not None:
-            self.error = float(self._error_of(theta))
+        error = None if self._error_of is None else float(self._error_of(theta))
+        self.measured(theta, np.asarray(heldout), error)
         return fresh
 
-    def keep(self, theta: Float[Array, " P"]) -> None:
+    def measured(
+        self,
+        theta: Float[Array, " P"] | np.ndarray,
+        heldout: np.ndarray,
+        error: float | None,
+    ) -> None:
+        """Take note of a look at parameters, and keep them if they are the best."""
+        self.last = heldout
+        if self.size < _rms(self.heldout):
+            self.keep(theta)
+        self.error = error
+
+    def keep(self, theta: Float[Array, " P"] | np.ndarray) -> None:
         """Take the parameters that were measured last as the best."""
         self.theta, self.heldout = np.array(theta), self.last
 

@@ -11,6 +11,7 @@ from pinnlab.result import Cost, FieldError, Report, Result
 from pinnlab.system.system import build_system
 from pinnlab.verify.against import exact_truth, truth_errors
 from pinnlab.verify.classical import reference_check
+from pinnlab.verify.reference_file import STATED
 
 
 def solve_classically(
@@ -54,7 +55,8 @@ def solve_classically(
         history={n: np.zeros(0) for n in ("step", "time", "loss", "heldout", "error")},
         history_stage=(),
         report=_report(reference, error, fields),
-        attributes=provenance(problem) | {"problem_name": problem.name, "seed": 0},
+        attributes=provenance(problem)
+        | {"problem_name": problem.name, "seed": 0, STATED: reference.error},
     )
 
 

@@ -114,7 +114,7 @@ def _alone(block: Block) -> list[Rows]:
     """One row at a time: 0 times a NaN would spoil the gradients of the others."""
     rows = block.rows
     named = zip(rows.names, rows.functions, strict=True)
-    return [Rows(rows.system, (n,), (f,), rows.nodes) for n, f in named]
+    return [Rows(rows.system, (n,), (f,), rows.nodes, rows.weighted) for n, f in named]
 
 
 def _gradient(

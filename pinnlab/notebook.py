@@ -12,6 +12,7 @@ from pinnlab.equation.mathml import mathml
 from pinnlab.plotting import glance
 from pinnlab.plotting.style import RC, VERDICTS
 from pinnlab.problem.problem import Condition, Equation, Problem
+from pinnlab.record import Observation
 from pinnlab.result import FieldError, Report
 from pinnlab.solution import Solution
 
@@ -112,38 +113,21 @@ class NotebookProgress:
         self._html = display.HTML
         self._shown = display.display(self._html("compiling"), display_id=True)
 
-    def update(
-        self,
-        stage: str,
-        iteration: int,
-        loss: float,
-        heldout: float,
-        error: float | None,
-        elapsed: float,
-        budget: float,
-    ) -> None:
+    def update(self, row: Observation, budget: float) -> None:
         """Show the newest numbers; seconds count training only."""
-        text = progress_html(stage, iteration, loss, heldout, error, elapsed, budget)
-        self._shown.update(self._html(text))
+        self._shown.update(self._html(progress_html(row, budget)))
 
 
-def progress_html(
-    stage: str,
-    iteration: int,
-    loss: float,
-    heldout: float,
-    error: float | None,
-    elapsed: float,
-    budget: float,
-) -> str:
+def progress_html(row: Observation, budget: float) -> str:
     """A bar of the time used, and the newest numbers."""
-    words = f"{stage}, iteration {iteration}: loss {loss:.1e}, held-out {heldout:.1e}"
-    if error is not None:
-        words += f", error {error:.1e}"
-    share = min(elapsed / budget, 1.0)
+    words = f"{row.stage}, iteration {row.iteration}: loss {row.loss:.1e}, "
+    words += f"held-out {row.heldout:.1e}"
+    if row.error is not None:
+        words += f", error {row.error:.1e}"
+    share = min(row.elapsed / budget, 1.0)
     return (
         f'<progress value="{share:.3f}" max="1"></progress> '
-        f"{elapsed:.0f} of {budget:.0f} s &nbsp; {escape(words)}"
+        f"{row.elapsed:.0f} of {budget:.0f} s &nbsp; {escape(words)}"
     )
 
 

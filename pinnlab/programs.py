@@ -13,6 +13,7 @@ from pinnlab.devices import everywhere, replicated
 from pinnlab.optimizer import AbstractOptimizer
 from pinnlab.points import look
 from pinnlab.residual import Known, LeastSquares
+from pinnlab.weighting import Weighting
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Stage:
     - `look`: iterations between measurements of the held-out residual.
     - `redraw`: whether the points are drawn anew at each look.
     - `pool`: points in the pool for each point that is drawn.
+    - `weighting`: gives the objective new weights at each look.
     """
 
     name: str
@@ -31,6 +33,12 @@ class Stage:
     look: int
     redraw: bool
     pool: int
+    weighting: Weighting | None = None
+
+    @property
+    def changes(self) -> bool:
+        """Whether a look leads to another objective."""
+        return self.redraw or self.weighting is not None
 
     def careful(self, times: int) -> "Stage":
         """The stage with an optimizer that was made more careful so many times."""
@@ -51,19 +59,22 @@ class Programs(eqx.Module):
 
     def start(self, objective: LeastSquares, theta: Array):
         """The optimizer's first state."""
-        return self.init(Known(*self.value_and_grad(objective, theta)), theta)
+        return self.init(self._known(objective, theta), theta)
 
     def refresh(self, objective: LeastSquares, theta: Array, state):
         """The optimizer's state after the points have changed."""
-        known = Known(*self.value_and_grad(objective, theta))
-        return self.resume(known, theta, state)
+        return self.resume(self._known(objective, theta), theta, state)
+
+    def _known(self, objective: LeastSquares, theta: Array) -> Known:
+        value, gradient = self.value_and_grad(objective, theta)
+        return Known(value, gradient, objective.unravel)
 
 
 Inspect = Callable[[Stage, Programs], Programs]
 """Looks at a stage's compiled programs, and may wrap them."""
 
 
-def _advance(
+def advanced(
     objective: LeastSquares, carry: tuple, count: Array, optimizer: AbstractOptimizer
 ) -> tuple:
     """At most `count` steps; fewer if the optimizer stalls or the loss is lost.
@@ -104,15 +115,18 @@ def compile_stage(
         return everywhere(optimizer.refresh(known, theta, state), mesh)
 
     def advance(objective: LeastSquares, carry: tuple, count: Array) -> tuple:
-        return everywhere(_advance(objective, carry, count, optimizer), mesh)
+        return everywhere(advanced(objective, carry, count, optimizer), mesh)
 
     def fresh(objective: LeastSquares, theta: Array, key: Array) -> tuple:
         fresh, heldout = look(objective, theta, key, stage.pool)
+        if stage.weighting is not None:
+            fresh = stage.weighting(fresh if stage.redraw else objective, theta)
         return fresh, everywhere(heldout, mesh)
 
     one, key = replicated((jnp.asarray(1), jax.random.key(0)), mesh)
     both = compiled(value_and_grad, objective, theta)
-    known = Known(*both(objective, theta))
+    value, gradient = both(objective, theta)
+    known = Known(value, gradient, objective.unravel)
     began = compiled(init, known, theta)
     state = began(known, theta)
     return Programs(

@@ -14,6 +14,7 @@ from pinnlab.result import (
     EquationCheck,
     FieldError,
     FieldEstimate,
+    MemberCheck,
     ReferenceCheck,
     Report,
     ResidualSpectrum,
@@ -41,6 +42,7 @@ _Row = TypeVar(
     ConditionCheck,
     FieldError,
     FieldEstimate,
+    MemberCheck,
     RunCheck,
     TermGradient,
     ResidualSpectrum,
@@ -53,6 +55,9 @@ def write_report(group: h5py.Group, report: Report) -> None:
         group.attrs[name] = getattr(report, name)
     _write_strings(group, "warnings", report.warnings)
     _write_tables(group, report, TABLES)
+    if report.members:
+        _write_tables(group, report, {"members": MemberCheck})
+        _name_dimension(subgroup(group, "members"), "member")
     if report.diagnosis is not None:
         inner = group.create_group("diagnosis", track_order=True)
         inner.attrs["suggestion"] = report.diagnosis.suggestion
@@ -83,6 +88,15 @@ def _write_tables(
             table.create_dataset(column.name, data=values, dtype=_dtype(column.type))
 
 
+def _name_dimension(table: h5py.Group, name: str) -> None:
+    """Gives a table's columns a dimension, without which xarray does not open it."""
+    columns = [dataset(table, str(column)) for column in table]
+    index = table.create_dataset(name, data=np.arange(len(columns[0])))
+    index.make_scale(name)
+    for column in columns:
+        column.dims[0].attach_scale(index)
+
+
 def read_report(group: h5py.Group) -> Report:
     """Read a report back, equal to the one that was written."""
     cost = group["cost"]
@@ -109,6 +123,9 @@ def read_report(group: h5py.Group) -> Report:
         else None,
         estimates=_rows(subgroup(group, "estimates"), FieldEstimate)
         if "estimates" in group
+        else (),
+        members=_rows(subgroup(group, "members"), MemberCheck)
+        if "members" in group
         else (),
         reference=_read_reference(subgroup(group, "reference"))
         if "reference" in group

@@ -25,7 +25,7 @@ from pinnlab.equation.expression import Expression
 from pinnlab.equation.structure import static_nodes
 from pinnlab.fields import Fields, Model, partials_by_jets
 from pinnlab.network import AbstractNetwork
-from pinnlab.optimizer.objective import AbstractObjective
+from pinnlab.optimizer.objective import AbstractObjective, Carry, Visit
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
 
@@ -34,13 +34,20 @@ class Rows(eqx.Module):
     """The residuals of several terms at one point, as a function of the model.
 
     `functions` are the terms' expressions in network outputs, or the user's callables;
-    `nodes` the sub-expressions whose values are computed once per point.
+    `nodes` the sub-expressions whose values are computed once per point. Where they are
+    `weighted`, a last known number, 1 at first, multiplies the point's rows.
     """
 
     system: System = eqx.field(static=True)
     names: tuple[str, ...] = eqx.field(static=True)
     functions: tuple[Expression | Callable, ...] = eqx.field(static=True)
     nodes: tuple[Expression, ...] = eqx.field(static=True)
+    weighted: bool = eqx.field(static=True, default=False)
+
+    @property
+    def width(self) -> int:
+        """How many numbers are known at a point."""
+        return len(self.nodes) + self.weighted
 
     def known(
         self, parameters: dict[str, Array], point: Float[Array, " dim"]
@@ -48,6 +55,7 @@ class Rows(eqx.Module):
         """The values of `nodes` at the point."""
         values = dict(zip(self.system.coordinates, point, strict=True))
         found = evaluate(self.nodes, Surroundings(values, parameters))
+        found = [*found, 1.0] if self.weighted else found
         return jnp.array([jnp.asarray(v, point.dtype) for v in found], point.dtype)
 
     def __call__(
@@ -56,7 +64,7 @@ class Rows(eqx.Module):
         """The residuals at the point."""
         values = dict(zip(self.system.coordinates, point, strict=True))
         partials = partials_by_jets(model.network, self.system.fields)
-        memory = dict(zip(self.nodes, known, strict=True))
+        memory = dict(zip(self.nodes, known[: len(self.nodes)], strict=True))
         around = Surroundings(values, model.parameters, partials, memory)
         written = [f for f in self.functions if isinstance(f, Expression)]
         found = iter(evaluate(written, around) if written else ())
@@ -67,10 +75,12 @@ class Rows(eqx.Module):
             else:
                 value = function(Fields(self.system, model), point)
             rows.append(jnp.asarray(value, point.dtype).reshape(()))
-        return jnp.stack(rows)
+        return jnp.stack(rows) * known[-1] if self.weighted else jnp.stack(rows)
 
 
-def make_rows(system: System, terms: Sequence[Term | Expression]) -> Rows:
+def make_rows(
+    system: System, terms: Sequence[Term | Expression], weighted: bool = False
+) -> Rows:
     """The rows of terms (or of expressions in the fields)."""
     functions = []
     names = tuple(t.name if isinstance(t, Term) else "" for t in terms)
@@ -81,7 +91,7 @@ def make_rows(system: System, terms: Sequence[Term | Expression]) -> Rows:
         functions.append(residual)
     written = [f for f in functions if isinstance(f, Expression)]
     nodes = dict.fromkeys(n for f in written for n in static_nodes(f))
-    return Rows(system, names, tuple(functions), tuple(nodes))
+    return Rows(system, names, tuple(functions), tuple(nodes), weighted)
 
 
 class Block(eqx.Module):
@@ -192,6 +202,58 @@ class LeastSquares(AbstractObjective):
             self, blocks=tuple(blocks), parameters=parameters, fixed=fixed, mesh=mesh
         )
 
+    def fold_rows(
+        self,
+        theta: Float[Array, " P"],
+        visit: Visit[Carry],
+        carry: Carry,
+        most: int,
+    ) -> Carry:
+        """Rows and their gradients piece by piece: no Jacobian is kept."""
+        start, end = 0, sum(b.points.shape[0] * b.scale.size for b in self.blocks)
+        for block in self.blocks:
+            carry = self._fold_block(block, theta, visit, carry, most, start, end)
+            start += block.points.shape[0] * block.scale.size
+        return carry
+
+    def _fold_block(
+        self,
+        block: Block,
+        theta: Float[Array, " P"],
+        visit: Visit[Carry],
+        carry: Carry,
+        most: int,
+        start: int,
+        end: int,
+    ) -> Carry:
+        total, terms = block.points.shape[0], block.scale.size
+        size = min(total, max(1, most // terms))
+
+        def row(point: Array, known: Array) -> tuple[Array, Array]:
+            def both(th: Array) -> tuple[Array, Array]:
+                found = block.rows(self.model(th), point, known)
+                return found, found
+
+            return jax.jacrev(both, has_aux=True)(theta)
+
+        def piece(carry: Carry, which: Array) -> tuple[Carry, None]:
+            safe = jnp.minimum(which, total - 1)
+            gradients, values = jax.vmap(row)(block.points[safe], block.known[safe])
+            inside = (which < block.count)[:, None]
+            factor = jnp.where(inside, block.factor, 0)
+            index = start + which[:, None] * terms + jnp.arange(terms)
+            index = jnp.where(inside, index, end)
+            gradients = (gradients * factor[..., None]).reshape(-1, theta.size)
+            found = visit(carry, index.ravel(), (values * factor).ravel(), gradients)
+            return found, None
+
+        pieces_of = jnp.arange(-(-total // size) * size).reshape(-1, size)
+        return jax.lax.scan(piece, carry, pieces_of)[0]
+
+    def arrays(self, theta: Float[Array, " P"]) -> AbstractNetwork:
+        """The network with nothing but its trainable arrays."""
+        return self.unravel(theta)
+
     def _with(self, block: Block) -> "LeastSquares":
         return eqx.tree_at(lambda o: o.blocks, self, (block,))
 
@@ -300,6 +362,7 @@ class Known(AbstractObjective):
 
     value: Float[Array, ""]
     gradient: Float[Array, " P"]
+    unravel: Callable[[Array], AbstractNetwork] = eqx.field(static=True)
 
     def residuals(self, theta: Float[Array, " P"]) -> Float[Array, " R"]:
         """Not known."""
@@ -318,6 +381,20 @@ class Known(AbstractObjective):
     ) -> tuple[Float[Array, ""], Float[Array, " P"]]:
         """Both."""
         return self.value, self.gradient
+
+    def fold_rows(
+        self,
+        theta: Float[Array, " P"],
+        visit: Visit[Carry],
+        carry: Carry,
+        most: int,
+    ) -> Carry:
+        """Not known."""
+        raise NotImplementedError("only the value and the gradient are known")
+
+    def arrays(self, theta: Float[Array, " P"]) -> AbstractNetwork:
+        """The network with nothing but its trainable arrays."""
+        return self.unravel(theta)
 
 
 def pieces(count: int, most: int = 1024) -> int:

@@ -135,8 +135,31 @@ class Diagnosis:
 
 
 @dataclass(frozen=True)
+class MemberCheck:
+    """One member of an ensemble: the same problem from another seed.
+
+    - `heldout`: the largest held-out residual of an equation, relative to its terms.
+    - `condition`: the largest relative violation of a condition.
+    - `rel_l2`: the worst field's relative L2 error, NaN where no truth is known.
+    - `estimate`: of the same, NaN where there is none.
+    """
+
+    seed: int
+    heldout: float
+    condition: float
+    rel_l2: float
+    estimate: float
+    iterations: int
+    verdict: str
+    stop: str
+
+
+@dataclass(frozen=True)
 class Report:
-    """The truth report: the verdict and the evidence for it."""
+    """The truth report: the verdict and the evidence for it.
+
+    `members`: those of an ensemble, where the solution is the best of several.
+    """
 
     verdict: str
     reason: str
@@ -151,6 +174,7 @@ class Report:
     diagnosis: Diagnosis | None = None
     reference: ReferenceCheck | None = None
     estimates: tuple[FieldEstimate, ...] = ()
+    members: tuple[MemberCheck, ...] = ()
 
     def _repr_html_(self) -> str:
         # Views belong to a layer above; they are looked up when a notebook asks.

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import tomli_w
 from jax.sharding import Mesh
-from jaxtyping import Array
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from pinnlab.assembly import least_squares, network_of
 from pinnlab.checkpoint import Identity
@@ -20,6 +20,7 @@ from pinnlab.devices import make_mesh, single
 from pinnlab.errors import ProblemError
 from pinnlab.keeper import Keeper
 from pinnlab.linear import route as linear
+from pinnlab.network import AbstractNetwork
 from pinnlab.newton import route as newton
 from pinnlab.problem.problem import Problem
 from pinnlab.programs import Inspect
@@ -28,18 +29,17 @@ from pinnlab.residual import LeastSquares, Model
 from pinnlab.sampling import sample
 from pinnlab.scaling import field_scales, parameters_of
 from pinnlab.settings import Settings, settings_table
-from pinnlab.strategy import linear_settings, plan, separable_settings, tries
+from pinnlab.strategy import Plan, plan, separable_settings, tries
 from pinnlab.system.system import System, build_system
 from pinnlab.system.terms import EVERYWHERE
 from pinnlab.team import ALONE, Team
-from pinnlab.train import Hooks, Limits, train
+from pinnlab.train import Hooks, Limits, Trained, train
 from pinnlab.verify.known import error_of, heldout_of
 
 
 ROUTE_SHARE, FIRST_SHARE = 0.6, 0.3
 """Of the time left, what a route may use before training takes over, and before
 another route does."""
-LINEAR_GOAL = 1e-8
 FINER = 100.0
 """By this the separable route lowers its target, each time."""
 CHEAP = 0.05
@@ -111,10 +111,7 @@ def try_routes(problem: Problem, settings: Settings, job: Job) -> Tried:
     """
     tried = Tried([], Record())
     system = build_system(problem, "rows")
-    for name, suits, solve, needs in (
-        ("linear", linear.suits, _linear, "linear in its fields with at most 3"),
-        ("separable", newton.suits, _separable, "without integrals and with at most 2"),
-    ):
+    for name, suits, solve, needs in _ROUTES:
         if not tries(settings, name):
             continue
         if not suits(system):
@@ -140,6 +137,15 @@ def try_routes(problem: Problem, settings: Settings, job: Job) -> Tried:
     if not tried.outcomes:
         raise FloatingPointError(f"the {settings.strategy} route found no solution")
     return tried
+
+
+def only_trains(problem: Problem, settings: Settings) -> bool:
+    """Whether training is all that `try_routes` would try."""
+    system = build_system(problem, "rows")
+    return not any(
+        tries(settings, name) and (settings.strategy == name or suits(system))
+        for name, suits, *_ in _ROUTES
+    )
 
 
 def _left(job: Job, tried: Tried) -> float:
@@ -184,18 +190,14 @@ def _merged(a: Record, b: Record) -> Record:
 def _linear(
     system: System, settings: Settings, job: Job, seconds: float, tried: Tried
 ) -> Tried:
-    goal = max(min(job.target / 100, LINEAR_GOAL), linear.FINEST_GOAL)
-    found, record, stop = linear.search(system, goal, seconds, job.seed, job.observe)
-    full = linear_settings(settings, found.solved.features.count)
+    found, record, stop = linear.search(
+        system, job.target, seconds, job.seed, job.observe
+    )
+    full, reason = linear.described(settings, found)
     scales = (1.0,) * len(system.fields)
     _, key, _ = jax.random.split(jax.random.key(job.seed), 3)
     blank = network_of(system, full, scales, key)
     model = Model(linear.as_network(found, blank), parameters_of(system))
-    box = ", ".join(f"{b:.3g}" for b in found.box)
-    reason = (
-        f"linear problem: {found.solved.features.count} random sine features with "
-        f"frequencies up to ({box}), one least-squares solve ({found.tried} tried)"
-    )
     points = sample(system.problem, EVERYWHERE, 2048, job.seed)
     worst = found.solved.worst
     return tried.extended(
@@ -237,28 +239,86 @@ def _separable(
         target /= FINER
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """A problem made ready for training with one seed.
+
+    - `key`: of the points that training draws.
+    """
+
+    system: System
+    plan: Plan
+    scales: tuple[float, ...]
+    objective: LeastSquares
+    theta: Float[Array, " P"]
+    key: PRNGKeyArray
+
+
+MakeNetwork = Callable[
+    [System, Settings, tuple[float, ...], PRNGKeyArray], AbstractNetwork
+]
+
+
+def prepare(
+    system: System, plan: Plan, seed: int, make: MakeNetwork = network_of
+) -> Prepared:
+    """The network, the objective and the first parameters of a seed."""
+    full = plan.settings
+    _, net_key, train_key = jax.random.split(jax.random.key(seed), 3)
+    scales = field_scales(system, lambda s, k: make(system, full, s, k), net_key)
+    network = make(system, full, scales, net_key)
+    objective, theta = least_squares(system, full, network, seed)
+    return Prepared(system, plan, scales, objective, theta, train_key)
+
+
+def trained_outcome(prepared: Prepared, trained: Trained) -> Outcome:
+    """What training led to, in 64 bits.
+
+    Raises `FloatingPointError` where no finite loss could be found.
+    """
+    lost = not np.isfinite(trained.heldout).all()
+    if lost and trained.stop is not Stop.INTERRUPTED:
+        raise FloatingPointError(next(iter(trained.record.events), "no finite loss"))
+    alone = trained.objective.on(single())
+    wide = jax.tree.map(
+        lambda a: jnp.asarray(np.asarray(a), float) if eqx.is_inexact_array(a) else a,
+        alone.model(jnp.asarray(trained.theta)).network,
+    )
+    return Outcome(
+        prepared.system,
+        prepared.plan.settings,
+        prepared.scales,
+        Model(wide, parameters_of(prepared.system)),
+        np.asarray(alone.blocks[0].points, float),
+        float(np.max(trained.heldout)),
+        trained.record,
+        trained.stop,
+        prepared.plan.reason,
+    )
+
+
+def limits_of(job: Job, seconds: float) -> Limits:
+    """When training has done enough, or used its time."""
+    return Limits(seconds, job.target / 100, job.target / 2)
+
+
 def trained(problem: Problem, settings: Settings, job: Job, seconds: float) -> Outcome:
     """What training leads to; every process of the team must do it.
 
     Raises `FloatingPointError` where no finite loss could be found.
     """
     system = build_system(problem, settings.enforce)
-    chosen = plan(system, settings, job.target)
-    full = chosen.settings
-    _, net_key, train_key = jax.random.split(jax.random.key(job.seed), 3)
-    scales = field_scales(system, lambda s, k: network_of(system, full, s, k), net_key)
-    network = network_of(system, full, scales, net_key)
-    objective, theta = least_squares(system, full, network, job.seed)
-    text = tomli_w.dumps(settings_table(full))
+    prepared = prepare(system, plan(system, settings, job.target), job.seed)
+    text = tomli_w.dumps(settings_table(prepared.plan.settings))
     identity = Identity(problem.source, text, job.seed, job.target)
-    error_of, keeper = _error_of_parameters(system, objective), job.keeper
+    error_of, keeper = _error_of_parameters(system, prepared.objective), job.keeper
     with keeper.deferring() if keeper else nullcontext():
         done = train(
-            objective.on(job.mesh),
-            theta,
-            chosen.stages,
-            Limits(seconds, job.target / 100, job.target / 2),
-            key=train_key,
+            prepared.objective.on(job.mesh),
+            prepared.theta,
+            prepared.plan.stages,
+            limits_of(job, seconds),
+            key=prepared.key,
             hooks=Hooks(
                 job.observe,
                 error_of,
@@ -268,25 +328,7 @@ def trained(problem: Problem, settings: Settings, job: Job, seconds: float) -> O
             ),
             start=keeper.start(identity) if keeper else None,
         )
-    lost = not np.isfinite(done.heldout).all()
-    if lost and done.stop is not Stop.INTERRUPTED:
-        raise FloatingPointError(next(iter(done.record.events), "no finite loss"))
-    alone = done.objective.on(single())
-    wide = jax.tree.map(
-        lambda a: jnp.asarray(np.asarray(a), float) if eqx.is_inexact_array(a) else a,
-        alone.model(jnp.asarray(done.theta)).network,
-    )
-    return Outcome(
-        system,
-        full,
-        scales,
-        Model(wide, parameters_of(system)),
-        np.asarray(alone.blocks[0].points, float),
-        float(np.max(done.heldout)),
-        done.record,
-        done.stop,
-        chosen.reason,
-    )
+    return trained_outcome(prepared, done)
 
 
 def _error_of_parameters(
@@ -296,3 +338,9 @@ def _error_of_parameters(
     if error is None:
         return None
     return lambda theta: error(objective.model(theta))
+
+
+_ROUTES = (
+    ("linear", linear.suits, _linear, "linear in its fields with at most 3"),
+    ("separable", newton.suits, _separable, "without integrals and with at most 2"),
+)

@@ -6,6 +6,7 @@ divided by the size of its largest summand. Both are measured, not asked for.
 
 from collections.abc import Callable, Sequence
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,7 +17,7 @@ from pinnlab.equation.structure import affine
 from pinnlab.network import AbstractNetwork
 from pinnlab.residual import Model, Rows, make_rows
 from pinnlab.sampling import sample
-from pinnlab.system.exact import static_values
+from pinnlab.system.arrays import array_values
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
 
@@ -70,12 +71,15 @@ def values_of(
 ) -> np.ndarray:
     """The rows at `count` points of the term's place."""
     points = jnp.asarray(sample(system.problem, term.place, count, seed=1))
-    model = Model(network, parameters_of(system))
+    return np.asarray(_values(rows, Model(network, parameters_of(system)), points))
 
+
+@eqx.filter_jit
+def _values(rows: Rows, model: Model, points: Array) -> Array:
     def one(point: Array) -> Array:
         return rows(model, point, rows.known(model.parameters, point))
 
-    return np.asarray(jax.jit(jax.vmap(one))(points))
+    return jax.vmap(one)(points)
 
 
 def parameters_of(system: System) -> dict[str, Array]:
@@ -98,7 +102,7 @@ def _data_size(system: System, field: str) -> float:
             continue
         asked = form.rest / form.coefficients[values[0]]
         points = sample(system.problem, term.place, SAMPLE, seed=0)
-        size = np.abs(static_values(system.problem, (asked,), points))
+        size = np.abs(array_values(system.problem, (asked,), points))
         largest = max(largest, float(np.max(size[np.isfinite(size)], initial=0.0)))
     return largest
 

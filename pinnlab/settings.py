@@ -6,14 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pinnlab.errors import ProblemError
+from pinnlab.network import KINDS
 from pinnlab.sampling import METHODS
+from pinnlab.weighting import WEIGHTINGS
 
 
 OPTIMIZERS = (
     "auto",
     "ssbroyden",
     "levenberg_marquardt",
+    "sketched_gauss_newton",
+    "engd_w",
+    "spring",
     "lbfgs",
+    "muon",
     "adam",
     "least_squares",
     "gauss_newton",
@@ -28,9 +34,13 @@ class NetworkSettings:
     0 means: chosen by the strategy. `fourier` is the number of random Fourier
     features, `harmonics` of exactly periodic ones in each periodic coordinate;
     `factorized` turns random weight factorization on, `separate` gives every field
-    its own network.
+    its own network. For one `kind` alone: `frequency` is the highest of the first
+    layer ("siren"), `degree` that of the polynomials ("kan"), `windows` how many there
+    are along each coordinate ("fbpinn"). `pieces` of the domain with features of their
+    own and the number of `singular` functions are filled in by the linear strategy.
     """
 
+    kind: str = "mlp"
     width: int = 0
     depth: int = 0
     activation: str = "auto"
@@ -39,6 +49,11 @@ class NetworkSettings:
     harmonics: int = 0
     factorized: bool = False
     separate: bool = False
+    frequency: float = 0.0
+    degree: int = 0
+    windows: tuple[int, ...] = ()
+    pieces: int = 1
+    singular: int = 0
 
 
 @dataclass(frozen=True)
@@ -55,6 +70,8 @@ class Settings:
     - `adaptive`: draw by residual (RAD) from a pool of `pool` times as many points.
     - `enforce`: "penalty" turns exact conditions off.
     - `condition_weight`: weight of penalty conditions against the equations.
+    - `weighting`: how weights follow training: of terms ("gradient_norm", "ntk") or of
+        the equations' points ("causal", "attention").
     - `precision`: "float64" or "float32".
     """
 
@@ -70,6 +87,7 @@ class Settings:
     pool: int = 10
     enforce: str = "auto"
     condition_weight: float = 10.0
+    weighting: str = "none"
     precision: str = "float64"
     network: NetworkSettings = field(default_factory=NetworkSettings)
 
@@ -79,7 +97,9 @@ CHOICES = {
     "solver.optimizer": OPTIMIZERS,
     "solver.sampler": METHODS,
     "solver.enforce": ("auto", "penalty", "rows"),
+    "solver.weighting": ("none", *WEIGHTINGS),
     "solver.precision": ("float64", "float32"),
+    "solver.network.kind": KINDS,
     "solver.network.activation": ("auto", *ACTIVATIONS),
 }
 LEAST = {
@@ -88,6 +108,7 @@ LEAST = {
     "solver.pool": 1,
     "solver.condition_weight": 1e-12,
     "solver.network.fourier_scale": 1e-12,
+    "solver.network.pieces": 1,
 }
 
 
@@ -96,7 +117,13 @@ def read_settings(table: Mapping[str, object], file: str = "") -> Settings:
 
     Raises `ProblemError` for an unknown key, a wrong type or a value out of range.
     """
-    return _read(Settings, table, "solver", file)
+    settings = _read(Settings, table, "solver", file)
+    for key, least in (("pieces", 1), ("singular", 0)):
+        if getattr(settings.network, key) > least and settings.strategy != "linear":
+            message = "only the linear strategy has these, and it fills them in"
+            where = f"solver.network.{key}"
+            raise ProblemError(message, file=file, key=where)
+    return settings
 
 
 def _read(kind: type, table: Mapping[str, object], path: str, file: str):
@@ -119,6 +146,8 @@ def _read(kind: type, table: Mapping[str, object], path: str, file: str):
 
 
 def _checked(where: str, value: object, kind: type, file: str) -> object:
+    if kind is tuple:
+        return _counts(where, value, file)
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
@@ -132,6 +161,14 @@ def _checked(where: str, value: object, kind: type, file: str) -> object:
         message = f"expected at least {least}, found {value!r}"
         raise ProblemError(message, file=file, key=where)
     return value
+
+
+def _counts(where: str, value: object, file: str) -> tuple[int, ...]:
+    whole = isinstance(value, list | tuple)
+    if whole and all(type(n) is int and 1 <= n < 1e4 for n in value):
+        return tuple(int(n) for n in value)
+    message = f"expected a list of integers from 1, found {value!r}"
+    raise ProblemError(message, file=file, key=where)
 
 
 _WORDS = {int: "an integer", float: "a number", bool: "true or false", str: "a text"}

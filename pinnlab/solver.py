@@ -15,6 +15,7 @@ from pinnlab.devices import make_mesh
 from pinnlab.errors import ProblemError
 from pinnlab.grids import grid_axes, grid_points, grid_shape
 from pinnlab.keeper import Keeper
+from pinnlab.network import trainable
 from pinnlab.problem.problem import Problem
 from pinnlab.programs import Inspect
 from pinnlab.provenance import provenance
@@ -38,17 +39,8 @@ LEAST_VERIFICATION = 20.0
 class Progress(Protocol):
     """Something that shows how a run goes on."""
 
-    def update(
-        self,
-        stage: str,
-        iteration: int,
-        loss: float,
-        heldout: float,
-        error: float | None,
-        elapsed: float,
-        budget: float,
-    ) -> None:
-        """Called after every piece of training."""
+    def update(self, row: Observation, budget: float) -> None:
+        """Called after every piece of training, with the budget in seconds."""
         ...
 
 
@@ -100,7 +92,7 @@ def solve(
         raise ProblemError("\n".join(checked.errors), file=problem.name)
     settings = read_settings(problem.solver, f"{problem.name}.toml")
     job = Job(
-        target, budget, seed, _observer(progress, budget), inspect, keeper, mesh, team
+        target, budget, seed, observer(progress, budget), inspect, keeper, mesh, team
     )
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
         tried = try_routes(problem, settings, job)
@@ -113,15 +105,7 @@ def solve(
         except KeyboardInterrupt:
             outcome = dataclasses.replace(chosen(tried), stop=Stop.INTERRUPTED)
             verified = Verified(Evidence((), (), ()), None, None)
-        result = _result(outcome, job, checked.warnings, verified, axes, grid, began)
-        return Solution(
-            outcome.system,
-            outcome.settings,
-            seed,
-            outcome.scales,
-            outcome.model,
-            result,
-        )
+        return solution_of(outcome, job, checked.warnings, verified, axes, grid, began)
 
 
 def assist(
@@ -142,7 +126,7 @@ def assist(
     mesh = make_mesh(devices)
     settings = read_settings(problem.solver, f"{problem.name}.toml")
     seconds = team.told("train")
-    job = Job(target, seconds, seed, _observer(None, 0), inspect, keeper, mesh, team)
+    job = Job(target, seconds, seed, observer(None, 0), inspect, keeper, mesh, team)
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
         trained(problem, settings, job, seconds)
 
@@ -163,22 +147,33 @@ def _best_verified(
     return best, verified
 
 
-def _observer(
-    progress: Progress | None, budget: float
-) -> Callable[[Observation], None]:
+def observer(progress: Progress | None, budget: float) -> Callable[[Observation], None]:
     def observe(row: Observation) -> None:
         if progress is not None:
-            progress.update(
-                row.stage,
-                row.iteration,
-                row.loss,
-                row.heldout,
-                row.error,
-                row.elapsed,
-                budget,
-            )
+            progress.update(row, budget)
 
     return observe
+
+
+def solution_of(
+    outcome: Outcome,
+    job: Job,
+    warnings: tuple[str, ...],
+    verified: Verified,
+    axes: dict[str, np.ndarray],
+    grid: np.ndarray,
+    began: float,
+) -> Solution:
+    """The solution with its verdict. `began`: when verification did."""
+    result = _result(outcome, job, warnings, verified, axes, grid, began)
+    return Solution(
+        outcome.system,
+        outcome.settings,
+        job.seed,
+        outcome.scales,
+        outcome.model,
+        result,
+    )
 
 
 def _result(
@@ -190,18 +185,19 @@ def _result(
     grid: np.ndarray,
     began: float,
 ) -> Result:
-    """The verdict and everything for the file. `began`: when verification did."""
+    """Everything for the file."""
     system, record = outcome.system, outcome.record
     judgment = judge(verified.evidence, job.target, outcome.stop.value)
     variables = variables_on(system, outcome.model, axes, grid)
     shape = grid_shape(axes)
-    if verified.truth is not None:
+    if verified.truth is not None and verified.truth.points is None:
         for name, values in verified.truth.values.items():
             variables[f"{name}_{verified.truth.name}"] = values.reshape(shape)
     if isinstance(verified.estimate, Estimate):
         for name, values in verified.estimate.values.items():
             variables[f"{name}_error_estimate"] = values.reshape(shape)
-    arrays = eqx.filter(outcome.model.network, eqx.is_array)
+    network = outcome.model.network
+    arrays = eqx.filter(network, trainable(network))
     cost = Cost(
         record.compile_seconds,
         record.train_seconds,

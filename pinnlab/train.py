@@ -194,7 +194,7 @@ class _Run:
                 continue
             stalled = bool(info.stalled)
             if stalled or self.at.done % stage.look == 0:
-                self._look(programs, stage.redraw)
+                self._look(programs, stage.changes)
                 with self._timed():
                     state = programs.refresh(self.objective, self.theta, state)
             self._tell(stage, loss, stalled)
@@ -225,7 +225,7 @@ class _Run:
         left = self.limits.seconds - self.record.train_seconds
         if left <= 0:
             return 0
-        done, row = self.at.done % stage.look, _rows(stage)
+        done, row = self.at.done % stage.look, row_steps(stage)
         count = min(stage.look - done, row - done % row)
         if stage.iterations:
             count = min(count, stage.iterations - self.at.done)
@@ -258,7 +258,7 @@ class _Run:
     def _tell(self, stage: Stage, loss: float, stalled: bool) -> None:
         at, seconds, best = self.at.done, self.record.train_seconds, self.best
         row = Observation(stage.name, at, seconds, loss, best.size, best.error)
-        if stalled or at == stage.iterations or at % stage.look % _rows(stage) == 0:
+        if stalled or at == stage.iterations or at % stage.look % row_steps(stage) == 0:
             self.record.rows.append(row)
         self.hooks.observe(row)
 
@@ -304,6 +304,6 @@ class _Run:
             self.record.train_seconds += time.perf_counter() - began
 
 
-def _rows(stage: Stage) -> int:
+def row_steps(stage: Stage) -> int:
     """Iterations between two rows of the history."""
     return max(1, stage.look // ROWS_A_LOOK)

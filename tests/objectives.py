@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from pinnlab.optimizer import AbstractObjective, AbstractOptimizer, Info
+from pinnlab.optimizer.objective import Carry, Visit
 
 
 class Objective(AbstractObjective):
@@ -28,6 +29,23 @@ class Objective(AbstractObjective):
 
     def jacobian(self, theta: Array) -> Array:
         return jax.jacfwd(self.residuals)(theta)
+
+    def fold_rows(
+        self, theta: Array, visit: Visit[Carry], carry: Carry, most: int
+    ) -> Carry:
+        rows, gradients = self.residuals(theta), self.jacobian(theta)
+        short = -rows.size % most
+        data = (
+            jnp.arange(rows.size + short).reshape(-1, most),
+            jnp.pad(rows, (0, short)).reshape(-1, most),
+            jnp.pad(gradients, ((0, short), (0, 0))).reshape(-1, most, theta.size),
+        )
+        return jax.lax.scan(lambda c, d: (visit(c, *d), None), carry, data)[0]
+
+    def arrays(self, theta: Array) -> list[Array]:
+        """Pairs as a matrix, and what is left."""
+        half = theta.size // 2
+        return [theta[: 2 * half].reshape(half, 2), theta[2 * half :]]
 
 
 def rosenbrock(theta: Array, data: Array) -> Array:

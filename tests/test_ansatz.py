@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from pinnlab.equation.evaluate import Surroundings, evaluate
-from pinnlab.equation.expression import Expression, Parameter
+from pinnlab.equation.expression import Expression
 from pinnlab.problem.file import loads_problem
 from pinnlab.sampling import sample
-from pinnlab.system.exact import static_values
 from pinnlab.system.system import build_system
 
 
@@ -234,13 +233,3 @@ def test_derivatives_of_the_ansatz_agree_with_nested_ones():
         ours = field(jnp.asarray(0.7), order + 1)
         nested = jax.grad(lambda v, o=order: field(v, o))(0.7)
         np.testing.assert_allclose(ours, nested, rtol=1e-10)
-
-
-def test_given_functions_are_evaluated_in_64_bits_wherever_they_are_called():
-    problem = loads_problem(
-        'coordinates = { x = [0, 1] }\nfields = ["u"]\n[parameters]\nk = "1/3"\n'
-        '[equations]\nflat = "dx(u) = k"\n'
-    )
-    with jax.enable_x64(False):
-        found = static_values(problem, (Parameter("k"),), np.zeros((1, 1)))
-    assert found[0, 0] == 1 / 3

@@ -203,6 +203,9 @@ def test_a_choice_between_affine_expressions_is_affine():
 def test_summands_of_a_residual():
     expression = Derivative(u, ("t",)) - (u * x - 3 * t)
     assert len(terms(expand(expression, NAMES))) == 3
+    flux = Derivative(u, ("t",)) + Derivative(u, ("x",))
+    assert len(terms(expand(x * flux / 2, NAMES))) == 2
+    assert len(terms(expand(u * flux, NAMES))) == 1
 
 
 def test_partials_at_one_place_are_asked_for_once():

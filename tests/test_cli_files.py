@@ -22,6 +22,7 @@ from pinnlab.data.arrays import real_columns
 from pinnlab.errors import ProblemError
 from pinnlab.export.table import csv_text
 from pinnlab.hdf5 import write_result
+from pinnlab.record import Observation
 from pinnlab.result import Result
 
 
@@ -250,8 +251,8 @@ def test_a_pipe_gets_a_line_a_stage_and_then_every_period(
 ):
     with TrainingProgress(period=1e9) as progress:
         for i in range(50):
-            progress.update("adam", i, 0.5, 1e-2, None, i / 10, 60.0)
-        progress.update("ssbroyden", 50, 1e-8, 1e-4, 2e-5, 5.0, 60.0)
+            progress.update(Observation("adam", i, i / 10, 0.5, 1e-2, None), 60.0)
+        progress.update(Observation("ssbroyden", 50, 5.0, 1e-8, 1e-4, 2e-5), 60.0)
     captured = capsys.readouterr()
     lines = captured.err.splitlines()
     assert captured.out == "" and len(lines) == 2

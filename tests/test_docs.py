@@ -14,7 +14,7 @@ from pinnlab import loads_problem
 from pinnlab.equation.expression import FUNCTIONS
 from pinnlab.equation.scope import OPERATORS
 from pinnlab.settings import NetworkSettings, Settings
-from pinnlab.system.exact import static_values
+from pinnlab.system.arrays import array_values
 from pinnlab.system.terms import outputs
 from pinnlab.verify.preflight import check
 
@@ -102,7 +102,7 @@ def test_both_columns_of_the_table_of_operators_are_equal():
     problem = loads_problem("\n".join(lines), "table")
     found = outputs(problem)
     points = np.random.default_rng(0).uniform(0.1, 0.9, (20, 3))
-    values = static_values(problem, tuple(found.values()), points)
+    values = array_values(problem, tuple(found.values()), points)
     named = dict(zip(found, values.T, strict=True))
     assert len(named) == 2 * len(rows) > 50
     for i, row in enumerate(rows):

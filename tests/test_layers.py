@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parent.parent / "pinnlab"
 
 # A module may import from its own layer and from layers above it in this list.
 LAYERS = [
-    {"cache", "errors", "result", "record", "metrics", "team"},
+    {"cache", "errors", "signals", "result", "record", "metrics", "team"},
     {"data", "devices"},
     {"equation"},
     {"problem"},
@@ -20,7 +20,7 @@ LAYERS = [
     {"network", "optimizer"},
     {"fields"},
     {"residual"},
-    {"scaling", "points", "nonfinite", "settings", "evaluation"},
+    {"scaling", "points", "nonfinite", "weighting", "settings", "evaluation"},
     {"programs", "snapshot", "assembly"},
     {"best"},
     {"train"},
@@ -33,6 +33,7 @@ LAYERS = [
     {"sources", "compare", "diagnosis"},
     {"routes"},
     {"solver", "classical", "plotting", "export"},
+    {"ensemble"},
     {"sweep"},
     {"notebook"},
     {"cli"},

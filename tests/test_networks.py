@@ -6,10 +6,25 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jaxtyping import Array
+from untrained import make_solution
 
+from pinnlab import Solution, loads_problem
 from pinnlab.equation.activations import NAMES
 from pinnlab.equation.jets import jets
-from pinnlab.network import MLP, AbstractNetwork, make_network
+from pinnlab.errors import ProblemError
+from pinnlab.network import (
+    FBPINN,
+    KINDS,
+    MLP,
+    AbstractNetwork,
+    ChebyshevKAN,
+    Layer,
+    PirateNet,
+    make_network,
+)
+from pinnlab.settings import read_settings
+from pinnlab.strategy import plan
+from pinnlab.system.system import build_system
 
 
 LOWER, UPPER = (0.0, -3.0), (2.0, 5.0)
@@ -143,3 +158,161 @@ def test_a_new_parameter_value_does_not_recompile():
         moved = jax.tree.map(lambda a, s=shift: a + s, net)
         value(moved, jnp.ones(2) * shift)
     assert traces == 1
+
+
+# -------------------------------------------------------------------- every kind
+
+
+EVERY = pytest.mark.parametrize("kind", KINDS)
+
+
+def moved(kind: str, **options) -> AbstractNetwork:
+    """A network away from its special first values (alpha = 0)."""
+    net = network(kind=kind, **options)
+    return jax.tree.map(lambda a: a + 0.1 if a.ndim == 0 else a, net)
+
+
+@EVERY
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ({}, ((0, 0), (2, 0), (1, 2))),
+        ({"periodic": (1,), "harmonics": 2, "fourier": 3}, ((1, 1), (0, 2))),
+    ],
+    ids=("plain", "features"),
+)
+def test_jets_of_every_kind_are_the_nested_derivatives(kind, options, wanted):
+    net, point = moved(kind, **options), jnp.asarray([0.7, -0.4])
+    both = jax.jit(
+        lambda n, x: (jets(n, x, wanted), jnp.stack([_nested(n, x, o) for o in wanted]))
+    )
+    found, expected = both(net, point)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
+
+
+def _nested(function, place, orders):
+    for i, count in enumerate(orders):
+        direction = jnp.zeros_like(place).at[i].set(1)
+        for _ in range(count):
+            function = lambda x, f=function, d=direction: jax.jvp(f, (x,), (d,))[1]
+    return function(place)
+
+
+@EVERY
+def test_every_kind_keeps_its_precision_and_batches(kind):
+    net = jax.tree.map(lambda a: a.astype(jnp.float32), moved(kind, separate=True))
+    points = jnp.asarray([[0.5, 1.0], [0.1, -2.0]], jnp.float32)
+    found = jax.jit(jax.vmap(lambda x: jets(net, x, ((0, 0), (0, 2)))))(points)
+    assert found.dtype == jnp.float32
+    assert found.shape == (2, 2, 2)
+    np.testing.assert_allclose(found[:, 0], jax.vmap(net)(points), rtol=1e-4, atol=1e-5)
+
+
+def test_an_unknown_kind_is_named():
+    with pytest.raises(ValueError, match="unknown kind of network 'cnn'"):
+        network(kind="cnn")
+
+
+def test_a_piratenet_is_linear_in_its_features_at_first():
+    net = network(kind="piratenet", fourier=5)
+    assert isinstance(net, PirateNet)
+    point = jnp.asarray([0.7, -0.4])
+    np.testing.assert_allclose(net(point), net.last(net.features(point)))
+    changed = jax.grad(lambda n: n(point)[0])(net)
+    assert all(abs(b.alpha) > 0 for b in changed.blocks)
+
+
+def test_the_windows_of_an_fbpinn_add_up_to_one_and_separate_the_networks():
+    net = network(kind="fbpinn", windows=(3, 2))
+    assert isinstance(net, FBPINN)
+    last = net.layers[-1]
+    # With constant networks the values are those of the windows.
+    flat = Layer(jnp.zeros_like(last.weight), jnp.ones_like(last.bias))
+    ones = eqx.tree_at(lambda n: n.layers[-1], net, flat)
+    points = jax.random.uniform(jax.random.key(3), (20, 2), minval=0.0, maxval=2.0)
+    np.testing.assert_allclose(jax.vmap(ones)(points), 1, rtol=1e-14)
+    number = jnp.arange(6.0)[:, None] * jnp.ones((6, 2))
+    named = eqx.tree_at(lambda n: n.layers[-1].bias, ones, number)
+    for x, y, expected in ((0, -3, 0), (0, 5, 1), (1, -3, 2), (2, 5, 5)):
+        found = named(jnp.asarray([x, y], float))
+        np.testing.assert_allclose(found, expected, atol=0.1)
+
+
+def test_a_kan_of_one_layer_is_a_chebyshev_series():
+    net = network(kind="kan", depth=0, degree=5)
+    assert isinstance(net, ChebyshevKAN)
+    point = jnp.asarray([0.7, -0.4])
+    z = np.tanh(np.asarray(net.features(point)))
+    every = np.concatenate([np.polynomial.Chebyshev.basis(k)(z) for k in range(1, 6)])
+    np.testing.assert_allclose(
+        net(point), net.layers[0](jnp.asarray(every)), rtol=1e-13
+    )
+
+
+def test_sirens_have_angles_of_variance_one():
+    net = network(kind="siren", width=200, depth=4, frequency=30.0)
+    assert isinstance(net, MLP)
+    points = jax.random.uniform(jax.random.key(3), (100, 2), minval=0.0, maxval=2.0)
+    x = jax.vmap(net.features)(points)
+    assert float(jnp.max(jnp.abs(net.layers[0].weight))) <= 15
+    for layer in net.layers[:-1]:
+        x = jnp.sin(jax.vmap(layer)(x))
+        assert abs(float(jnp.mean(x**2)) - 0.5) < 0.1
+
+
+def test_a_spinn_of_rank_one_is_a_product():
+    net = network(kind="spinn", width=1, depth=1, outputs=1)
+    value = lambda t, x: net(jnp.asarray([t, x], float))
+    product = value(0.2, 1) * value(1.5, -2)
+    np.testing.assert_allclose(product, value(0.2, -2) * value(1.5, 1), rtol=1e-12)
+
+
+HEAT = """
+coordinates = { t = [0, 1], x = [0, 1] }
+fields = ["u", "v"]
+[equations]
+one = "dt(u) = dxx(u) + v"
+two = "dt(v) = dxx(v) - u"
+[conditions]
+initial = { on = "t = 0", equation = ["u = 1", "v = x"] }
+[solver.network]
+"""
+
+
+DECAY = """
+coordinates = { t = [0, 1] }
+fields = ["u"]
+[equations]
+decay = "dt(u) = -u"
+[conditions]
+start = { on = "t = 0", equation = "u = 1" }
+[solver.network]
+"""
+
+
+@EVERY
+def test_a_file_holds_every_kind_bit_for_bit(kind, tmp_path):
+    text = DECAY + f'kind = "{kind}"\nwidth = 5\ndepth = 1'
+    solution = make_solution(text, {"t": np.linspace(0, 1, 3)})
+    found = Solution.load(solution.save(tmp_path / "run.h5"))
+    points = np.random.default_rng(0).random((10, 1))
+    for name, values in solution.values(points).items():
+        np.testing.assert_array_equal(found.values(points)[name], values)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('kind = "cnn"', r"unknown value 'cnn' \(one of: mlp, "),
+        ('kind = "fbpinn"\nwindows = [2]', r"a number for each coordinate \(t, x\)"),
+        ('kind = "fbpinn"\nwindows = [2, 0]', r"a list of integers from 1"),
+        ("windows = [2, 2]", r"is for kind = 'fbpinn' alone, found 'mlp'"),
+        ('kind = "kan"\nactivation = "sin"', r"no choice of activation"),
+        ('kind = "siren"\nfactorized = true', r"no factorized weights"),
+    ],
+)
+def test_settings_of_networks_that_do_not_fit_are_refused(text, message):
+    problem = loads_problem(HEAT + text, "heat")
+    with pytest.raises(ProblemError, match=message) as caught:
+        plan(build_system(problem), read_settings(problem.solver, "heat.toml"), 1e-3)
+    assert "heat.toml: solver.network." in str(caught.value)

@@ -17,6 +17,7 @@ from pinnlab.cli.gallery import gallery
 from pinnlab.equation.mathml import mathml
 from pinnlab.notebook import NotebookProgress, problem_html, progress_html
 from pinnlab.problem.problem import Problem
+from pinnlab.record import Observation
 from pinnlab.result import FieldError, FieldEstimate, ReferenceCheck
 
 
@@ -175,7 +176,7 @@ def test_a_solution_shows_a_small_picture():
 
 
 def test_progress_shows_the_time_used_and_the_numbers():
-    text = progress_html("adam", 7, 1e-3, 2e-4, 0.5, 15, 60)
+    text = progress_html(Observation("adam", 7, 15, 1e-3, 2e-4, 0.5), 60)
     assert 'value="0.250"' in text
     for word in ("adam, iteration 7", "loss 1.0e-03", "error 5.0e-01", "15 of 60 s"):
         assert word in words(text)
@@ -192,5 +193,5 @@ def test_the_bar_is_shown_once_and_updated(monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr(IPython.display, "display", lambda *_, **__: Handle())
     bar = NotebookProgress()
-    bar.update("ssbroyden", 3, 1.0, 1.0, None, 1.0, 10.0)
+    bar.update(Observation("ssbroyden", 3, 1.0, 1.0, 1.0, None), 10.0)
     assert len(updates) == 1 and "ssbroyden, iteration 3" in updates[0]

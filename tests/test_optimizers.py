@@ -9,7 +9,16 @@ import pytest
 from jaxtyping import Array
 from objectives import FIT_START, POINTS, Objective, advance, fit, linear, pit
 
-from pinnlab.optimizer import LBFGS, Adam, LevenbergMarquardt, SSBroyden
+from pinnlab.optimizer import (
+    ENGDW,
+    LBFGS,
+    SPRING,
+    Adam,
+    LevenbergMarquardt,
+    Muon,
+    SketchedGaussNewton,
+    SSBroyden,
+)
 from pinnlab.optimizer.levenberg_marquardt import singular_spectrum
 
 
@@ -17,12 +26,16 @@ OPTIMIZERS = {
     "ssbroyden": SSBroyden(),
     "lm": LevenbergMarquardt(),
     "lm, singular values": LevenbergMarquardt(spectrum=singular_spectrum),
+    "sketched gauss-newton": SketchedGaussNewton(least=8, most=16),
+    "engd-w": ENGDW(),
+    "spring": SPRING(),
     "lbfgs": LBFGS(memory=10),
     "adam": Adam(learning_rate=3e-2),
+    "muon": Muon(learning_rate=0.2),
 }
 ALL = pytest.mark.parametrize("optimizer", OPTIMIZERS.values(), ids=OPTIMIZERS)
 CURVED = pytest.mark.parametrize(
-    "optimizer", [o for o in OPTIMIZERS.values() if not isinstance(o, Adam)]
+    "optimizer", [o for o in OPTIMIZERS.values() if not isinstance(o, Adam | Muon)]
 )
 
 
@@ -139,3 +152,14 @@ def test_refresh_of_lbfgs_hides_the_change_of_points_from_the_memory():
     memory = jnp.asarray(state.inner[0].diff_updates_memory)
     distance = jnp.linalg.norm(memory - difference, axis=1)
     assert jnp.min(distance) < 1e-12 * jnp.linalg.norm(difference)
+
+
+def test_muon_moves_matrices_by_orthogonal_ones():
+    """The first step of a matrix is a multiple of U V', up to Newton-Schulz' errors."""
+    objective, theta = Objective(fit, POINTS), FIT_START.astype(float)
+    new, _, _ = advance(Muon(), objective, theta, 1)
+    step = (new - theta).reshape(6, 2)
+    values = jnp.linalg.svd(step, compute_uv=False)
+    assert values[1] > 0.5 * values[0]
+    assert jnp.sqrt(jnp.mean(step**2)) == pytest.approx(0.2 * 5e-3, rel=0.5)
+    assert step.ravel() @ objective.value_and_grad(theta)[1] < 0

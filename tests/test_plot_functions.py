@@ -1,5 +1,6 @@
 """Panels of vectors, planes, spectra, frames and trees show what is there."""
 
+import os
 from itertools import pairwise
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from pinnlab.plotting import (
     arrows,
     expression_tree,
     frames,
+    isosurfaces,
     planes,
     save_animation,
     spectrum,
@@ -29,6 +31,7 @@ from pinnlab.plotting import (
 )
 from pinnlab.plotting.motion import scene
 from pinnlab.plotting.spectra import amplitudes
+from pinnlab.plotting.surfaces import triangulated
 from pinnlab.plotting.view import fields
 
 
@@ -82,6 +85,35 @@ def test_planes_have_the_color_of_the_values_at_their_place():
     assert len(flat) == 4  # The quarters of the plane z = 1.5, where all is 1.5.
     bar = ax.get_figure().axes[1]  # pyright: ignore[reportOptionalMemberAccess]
     assert bar.get_ylim() == pytest.approx((1, 2))
+
+
+def test_an_isosurface_is_a_closed_sphere():
+    grid = np.linspace(-1, 1, 25)
+    a, b, c = np.meshgrid(grid, grid, grid, indexing="ij")
+    radii = np.sqrt(a**2 + b**2 + c**2)
+    triangles = triangulated([grid] * 3, radii, 0.7)
+    # A chord across a cell, sqrt(3)/12 long, is 0.004 from the middle of its arc.
+    assert np.linalg.norm(triangles, axis=-1) == pytest.approx(0.7, abs=5e-3)
+    one, two, three = np.moveaxis(triangles, 1, 0)
+    areas = np.linalg.norm(np.cross(two - one, three - one), axis=-1) / 2
+    assert areas.sum() == pytest.approx(4 * np.pi * 0.7**2, rel=1e-2)
+    # Closed: every edge has a triangle on both sides.
+    _, names = np.unique(triangles.reshape(-1, 3).round(9), axis=0, return_inverse=True)
+    whole = names.reshape(-1, 3)[areas > 1e-12]
+    edges = np.sort(np.concatenate([whole[:, i] for i in ([0, 1], [1, 2], [2, 0])]))
+    assert set(np.unique(edges, axis=0, return_counts=True)[1]) == {2}
+
+
+def test_isosurfaces_are_drawn_at_their_levels_and_not_where_nothing_is_known():
+    z = np.linspace(0, 3, 9)
+    values = np.broadcast_to(z, (41, 21, 9)).copy()
+    values[:20] = np.nan
+    ax = panel().add_subplot(projection="3d")
+    assert isinstance(ax, Axes3D)
+    assert isosurfaces((*GRID, ("z", z), values), ax, levels=(1.0, 2.0)) is ax
+    assert len(ax.collections) == 2
+    surface = triangulated([X, Y, z], values, 1.0)
+    assert surface[..., 2] == pytest.approx(1.0) and surface[..., 0].min() == X[20]
 
 
 def test_a_wave_has_its_amplitude_at_its_wave_number():
@@ -138,14 +170,35 @@ def test_an_animation_moves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert all(abs(a - b).max() > 50 for a, b in pairwise(pictures))
 
 
+def test_an_mp4_is_made_of_all_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    # Stands for ffmpeg: leaves what it was given in the file that it was asked for.
+    program = tmp_path / "ffmpeg"
+    program.write_text('#!/bin/sh\nfor last; do :; done\ncat > "$last"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    axes = {"t": np.linspace(0, 1, 4), "x": np.linspace(0, 1, 9)}
+    path = save_animation(make_result(axes), tmp_path / "run.mp4", dpi=50)
+    pixels = round(4.6 * 50) * round(3.4 * 50)
+    assert path.stat().st_size == 4 * pixels * 4
+
+
+def test_an_mp4_without_ffmpeg_says_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    axes = {"t": np.linspace(0, 1, 4), "x": np.linspace(0, 1, 9)}
+    with pytest.raises(ProblemError, match=r"needs the program ffmpeg[^.]*\n.*\.gif"):
+        save_animation(make_result(axes), tmp_path / "run.mp4")
+
+
 @pytest.mark.parametrize("names", ["t", "xy", "txyz"])
 def test_what_does_not_move_is_refused(names: str, tmp_path: Path):
     rng = np.random.default_rng(0)
     result = make_result({n: np.sort(rng.random(6)) for n in names})
     with pytest.raises(ProblemError, match="an animation needs"):
         save_animation(result, tmp_path / "run.gif")
-    with pytest.raises(ProblemError, match=r"\.gif"):
-        save_animation(result, tmp_path / "run.mp4")
+    with pytest.raises(ProblemError, match=r"\.gif or \.mp4"):
+        save_animation(result, tmp_path / "run.avi")
     assert not list(tmp_path.iterdir())
 
 

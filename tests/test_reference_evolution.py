@@ -38,7 +38,7 @@ from pinnlab.reference.reflection import periodic_box
 from pinnlab.reference.solve import solve_reference
 from pinnlab.reference.steps import march
 from pinnlab.reference.trajectory import Samples
-from pinnlab.system.exact import static_values
+from pinnlab.system.arrays import array_values
 from pinnlab.system.terms import exact_solution
 
 
@@ -60,7 +60,7 @@ def check_against_exact(problem: Problem, error: float, seconds: float) -> Found
     reference = solve_reference(problem, error=error, seconds=seconds)
     points = grid_points(problem, grid_axes(problem))
     exact = exact_solution(problem)
-    truth = static_values(problem, tuple(exact.values()), points)
+    truth = array_values(problem, tuple(exact.values()), points)
     true = relative(reference.at(points), truth)
     stated = np.array([reference.errors[f] for f in exact])
     assert np.all(true <= error)
@@ -163,7 +163,7 @@ def test_fourier_modes_converge_spectrally_and_time_with_the_fourth_order():
     assert form is not None and box is not None
     solver = Fourier(evolution, form, (box[0].line(48),))
     points = grid_points(problem, grid_axes(problem))
-    truth = static_values(problem, tuple(exact_solution(problem).values()), points)
+    truth = array_values(problem, tuple(exact_solution(problem).values()), points)
     error = lambda *args: relative(solver.run(*args).at(points), truth)[0]
     coarse = [error(800 * n, True) for n in (1, 2)]
     fine = [error(800 * n, False) for n in (1, 2)]

@@ -250,7 +250,9 @@ def test_callables_may_use_forward_mode_and_name_fields():
     assert error(solve(problem, target=1e-6, budget=120, reference=False)) < 1e-6
 
 
-@pytest.mark.parametrize("optimizer", ["lbfgs", "adam", "ssbroyden"])
+@pytest.mark.parametrize(
+    "optimizer", ["lbfgs", "adam", "ssbroyden", "sketched_gauss_newton", "spring"]
+)
 def test_every_optimizer_runs_end_to_end(optimizer):
     found = solve(
         short(LOGISTIC, **TINY | {"optimizer": optimizer, "iterations": 20}), budget=60
@@ -302,9 +304,9 @@ def test_an_interrupt_leaves_what_there_is():
     fired = []
 
     class Interrupting:
-        def update(self, stage, iteration, loss, heldout, error, elapsed, budget):
-            if iteration >= 10 and not fired:
-                fired.append(iteration)
+        def update(self, row, budget):
+            if row.iteration >= 10 and not fired:
+                fired.append(row.iteration)
                 thread = threading.main_thread().ident
                 assert thread is not None
                 signal.pthread_kill(thread, signal.SIGINT)

@@ -1,17 +1,20 @@
 """What a cluster is told, and a sweep on the workers of a Dask scheduler."""
 
 import importlib.util
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from test_sweep_engine import QUICK, Silent, saved, standing_in
+from typer.testing import CliRunner
 
+from pinnlab.cli.main import app
 from pinnlab.errors import ProblemError
-from pinnlab.sweep.cluster import slurm_cluster
 from pinnlab.sweep.drive import Ending, drive
 from pinnlab.sweep.folder import files
 from pinnlab.sweep.pools import check_place, open_pool
+from pinnlab.sweep.schedulers import job_cluster, job_script
 
 
 distributed = pytest.importorskip("distributed")
@@ -44,7 +47,7 @@ def scheduler() -> Iterator[str]:
 
 def test_the_job_script_asks_for_what_the_experiment_says(tmp_path: Path):
     plan = saved(tmp_path, "seed = [0]", SLURM)
-    with slurm_cluster(plan, tmp_path / "out") as cluster:
+    with job_cluster("slurm", plan, tmp_path / "out" / "jobs") as cluster:
         script = cluster.job_script()
         assert cluster.security.require_encryption
     for line in (
@@ -63,6 +66,58 @@ def test_the_job_script_asks_for_what_the_experiment_says(tmp_path: Path):
     assert (tmp_path / "out" / "jobs").stat().st_mode & 0o077 == 0
 
 
+SCRIPTS = {
+    "pbs": ["#PBS -q fast", "#PBS -A math", "#PBS -l walltime=01:30:00",
+            "#PBS -l select=1:ncpus=3:ngpus=1:mem=1908mb", "#PBS -r n"],
+    "lsf": ["#BSUB -q fast", '#BSUB -P "math"', "#BSUB -n 3", "#BSUB -W 01:30",
+            '#BSUB -gpu "num=1"', "#BSUB -rn"],
+    "sge": ["#$ -q fast", "#$ -P math", "#$ -l h_rt=01:30:00", "#$ -pe smp 3",
+            "#$ -l h_vmem=636M", "#$ -l gpu=1", "#$ -r n"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("on", SCRIPTS)
+def test_other_schedulers_are_asked_for_the_same(on: str, tmp_path: Path):
+    text = SLURM.replace("[slurm]", f"[{on}]").replace("partition", "queue")
+    plan, jobs = saved(tmp_path, "seed = [0]", text), tmp_path / "new" / "jobs"
+    script = job_script(on, plan, jobs)
+    for line in (*SCRIPTS[on], "module load cuda"):
+        assert f"{line}\n" in script
+    assert "--constraint=a100\n" in script and "--lifetime=5280s" in script
+    assert str(jobs) in script and not jobs.parent.exists()
+
+
+def test_the_profile_of_a_user_is_below_the_experiment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    profile = tmp_path / "config" / "pinnlab" / "cluster.toml"
+    profile.parent.mkdir(parents=True)
+    profile.write_text('[slurm]\npartition = "slow"\naccount = "me"\nworkers = 3')
+    text = '[slurm]\npartition = "fast"'
+    jobs = saved(tmp_path, "seed = [0]", text).jobs["slurm"]
+    assert (jobs.queue, jobs.account, jobs.workers) == ("fast", "me", 3)
+    profile.write_text('[slurm]\nacount = "me"')
+    with pytest.raises(ProblemError, match=r"cluster\.toml: slurm: .*'acount'"):
+        saved(tmp_path, "seed = [0]")
+
+
+def test_a_dry_run_prints_the_job_script(tmp_path: Path):
+    saved(tmp_path, "seed = [0]", SLURM)
+    words = ["sweep", str(tmp_path / "growth.toml"), "-o", str(tmp_path / "new")]
+    found = CliRunner().invoke(app, [*words, "--on", "slurm", "--dry-run"])
+    assert found.exit_code == 0, found.output
+    assert found.stdout.startswith("#!") and "#SBATCH -p fast\n" in found.stdout
+    assert not (tmp_path / "new").exists()
+
+
+def test_an_interface_that_is_not_there_is_named(tmp_path: Path):
+    text = SLURM.replace('"lo"', '"ib7"')
+    plan = saved(tmp_path, "seed = [0]", text)
+    with pytest.raises(ProblemError, match=r"slurm\.interface: .*ib7"):
+        job_script("slurm", plan, tmp_path / "jobs")
+
+
 def test_a_walltime_too_short_for_a_run_is_refused(tmp_path: Path):
     text = "[slurm]\nwalltime = '3m'"
     plan = saved(tmp_path, "budget = ['10s', '2m']", text)
@@ -71,16 +126,22 @@ def test_a_walltime_too_short_for_a_run_is_refused(tmp_path: Path):
             ProblemError,
             match=r"slurm\.walltime: 180 s are too short for a run of about 135 s",
         ),
-        slurm_cluster(plan, tmp_path / "out"),
+        job_cluster("slurm", plan, tmp_path / "out" / "jobs"),
     ):
         pass
 
 
+@pytest.mark.parametrize("how", ["address", "file"])
 def test_a_sweep_on_a_dask_scheduler_that_runs_already(
-    scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    how: str, scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     standing_in(monkeypatch, QUICK)  # The worker of this scheduler is a thread of ours.
     plan, folder = saved(tmp_path, "seed = [0, 1]"), tmp_path / "out"
+    if how == "file":
+        path = tmp_path / "scheduler.json"
+        path.write_text(json.dumps({"address": scheduler}))
+        scheduler = f"file:{path}"
+    check_place(scheduler)
     with open_pool(scheduler, plan, folder, None) as pool:
         assert drive(folder, plan, pool, Silent()) == Ending(2, 0, False)
     logs = [files(folder, r.id).log.read_text() for r in plan.runs]
@@ -89,8 +150,13 @@ def test_a_sweep_on_a_dask_scheduler_that_runs_already(
 
 @pytest.mark.parametrize("on", ["slrum", "http://a:1", ""])
 def test_an_unknown_place_is_refused(on: str):
-    with pytest.raises(ProblemError, match="local, slurm, runner or tcp"):
+    with pytest.raises(ProblemError, match="local, runner, slurm, pbs"):
         check_place(on)
+
+
+def test_a_scheduler_file_that_is_not_there_is_refused(tmp_path: Path):
+    with pytest.raises(ProblemError, match="no such file of a Dask scheduler"):
+        check_place(f"file:{tmp_path / 'scheduler.json'}")
 
 
 def test_no_scheduler_at_an_address_is_said(tmp_path: Path, monkeypatch):

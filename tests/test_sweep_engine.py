@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from test_sweep_experiment import planned
 
 from pinnlab.solution import Solution
 from pinnlab.sweep import supervise
-from pinnlab.sweep.drive import Ending, cancel, drive
+from pinnlab.sweep.drive import Ending, Tally, cancel, drive
 from pinnlab.sweep.folder import (
     State,
     files,
@@ -24,7 +24,7 @@ from pinnlab.sweep.folder import (
     state,
     write_json,
 )
-from pinnlab.sweep.plan import Plan
+from pinnlab.sweep.plan import Plan, Run
 from pinnlab.sweep.pools import local_pool
 from pinnlab.sweep.supervise import Job
 from pinnlab.sweep.table import collect
@@ -51,7 +51,7 @@ KILLED = "import os, sys; print('once', flush=True); os.kill(os.getpid(), 9)"
 class Silent:
     """Nobody watches."""
 
-    def update(self, left: int, done: int, failed: int, best: float) -> None:
+    def update(self, tally: Tally, submitted: Collection[Run]) -> None:
         """Nothing."""
 
 

@@ -137,9 +137,56 @@ def test_a_plan_survives_its_file(tmp_path: Path):
     )
     plan = planned(tmp_path, text)
     assert plan.resources.memory == 500_000_000 and plan.resources.time == 120
-    assert plan.slurm.walltime == 7200
+    assert plan.jobs["slurm"].walltime == 7200
     save_plan(tmp_path / "out", plan)
     assert load_plan(tmp_path / "out") == plan
+
+
+DRAWN = """
+design = "{kind}"
+runs = {runs}
+[axes]
+parameters.r = {{ log = [0.1, 10] }}
+solver.network.width = {{ lin = [4, 7] }}
+solver.network.activation = ["tanh", "sin"]
+"""
+
+
+@pytest.mark.parametrize("kind", ["random", "sobol"])
+def test_a_design_draws_from_ranges_and_lists(kind: str, tmp_path: Path):
+    plan = planned(tmp_path, DRAWN.format(kind=kind, runs=40) + "seed = [0, 1]")
+    assert len(plan.runs) == 80 and [r.seed for r in plan.runs[:3]] == [0, 1, 0]
+    rates = values(plan, "parameters.r")
+    assert all(0.1 <= r <= 10 for r in rates) and len(set(rates)) == 40
+    # Half of them on each side of the middle of a logarithmic range.
+    assert 24 <= sum(r < 1 for r in rates) <= 56
+    assert set(values(plan, "solver.network.width")) == {4, 5, 6, 7}
+    assert set(values(plan, "solver.network.activation")) == {"tanh", "sin"}
+
+
+@pytest.mark.parametrize("kind", ["random", "sobol"])
+def test_more_runs_of_a_design_keep_those_that_are_there(kind: str, tmp_path: Path):
+    few, many, other = (
+        [r.id for r in planned(tmp_path, DRAWN.format(kind=kind, runs=n)).runs]
+        for n in (5, 12, "5\ndesign_seed = 1")
+    )
+    assert len(few) == 5 and many[:5] == few
+    assert set(other).isdisjoint(few)
+
+
+def test_what_is_excluded_is_not_drawn(tmp_path: Path):
+    text = DRAWN.format(kind="sobol", runs=16) + '[[exclude]]\nparameters.r = "> 1"'
+    rates = values(planned(tmp_path, text), "parameters.r")
+    assert len(rates) == 16 and max(rates) <= 1
+
+
+def test_the_ends_of_integers_are_drawn_as_often_as_the_others(tmp_path: Path):
+    text = (
+        'design = "sobol"\nruns = 256\n[axes]\nparameters.r = { lin = [0, 1.0] }\n'
+        "solver.network.width = { lin = [4, 7] }"
+    )
+    widths = values(planned(tmp_path, text), "solver.network.width")
+    assert [widths.count(w) for w in (4, 5, 6, 7)] == pytest.approx([64] * 4, abs=2)
 
 
 AXES = "[axes]\nparameters.r = [1, 2]\n"
@@ -155,7 +202,7 @@ AXES = "[axes]\nparameters.r = [1, 2]\n"
         ("[axes]\nparameters.r = [1, 1]", ["there twice"]),
         ("[axes]\nparameters.r = [[1]]", ["numbers, texts or booleans"]),
         ("[axes]\nparameters.r = { log = [0, 1], n = 3 }", ["above 0"]),
-        ("[axes]\nparameters.r = { log = [1, 2] }", ["{ log = [a, b], n = 5 }"]),
+        ("[axes]\nparameters.r = { log = [1, 2] }", ["n is missing"]),
         ("[axes]\nparameters.r = { lin = [1, 2], n = 1 }", ["n must be 2"]),
         ("[axes]\nsede = [1]", ["'sede'", "did you mean 'seed'"]),
         ("[axes]\nseed = [-1]", ["axes.seed", "an integer from 0"]),
@@ -168,10 +215,27 @@ AXES = "[axes]\nparameters.r = [1, 2]\n"
         (AXES + "[resources]\ncpus = 0", ["resources.cpus", "from 1"]),
         (AXES + "[resources]\nmemory = '2 loads'", ["resources.memory", "2GB"]),
         (AXES + "[slurm]\nqueue = 'a'", ["'queue'", "partition"]),
+        (AXES + "[pbs]\npartition = 'a'", ["pbs", "'partition'", "queue"]),
         (AXES + "[[zip]]\n", ["two or more lists"]),
         (AXES + "[zip]\nseed = [1]", ["zip", "a list of tables ([[zip]])"]),
         (AXES + "[[exclude]]\n", ["exclude[0]", "tests of axes"]),
         ("[axes]\nseed = [1, 2", ["not valid TOML"]),
+        ("design = 'sobl'\n" + AXES, ["design", "'random'", "mean 'sobol'"]),
+        ("design = 'sobol'\n" + AXES, ["runs: missing", "runs = 64"]),
+        ("runs = 4\n" + AXES, ["runs", "only a design of"]),
+        ("design = 'random'\nruns = 0\n" + AXES, ["runs", "from 1"]),
+        ("design = 'random'\nruns = 3\n" + AXES, ["2 were found"]),
+        ("design = 'random'\nruns = 3\n[axes]\nseed = [1]", ["beside the seeds"]),
+        ("design = 'random'\nruns = 3\n[axes]\nproblem = { lin = [1, 2] }",
+         ["axes.problem", "a text"]),
+        ("[axes]\nparameters.r = { lin = [1, 2] }", ["n is missing", "random"]),
+        (AXES + "[search]\n", ["search.trials: missing"]),
+        ("batch = true\n" + AXES + "[search]\ntrials = 3", ["batch", "one run after"]),
+        (AXES + "[search]\ntrials = 3\n[[exclude]]\nseed = 1", ["exclude", "no comb"]),
+        (AXES + "[search]\ntrials = 3\nobjective = 'loss'", ["'error*seconds'"]),
+        (AXES + "seed = [0]\n[search]\ntrials = 3", ["no axis of a search"]),
+        ("design = 'random'\nruns = 3\n" + AXES + "[search]\ntrials = 3",
+         ["chooses its runs itself"]),
         ("[axes]\nseed = { lin = [0, 99999], n = 100000 }\n"
          "parameters.r = [1, 2]", ["200000 combinations"]),
     ],

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray
+from matplotlib.collections import LineCollection
 from synthetic import make_result
 from test_sweep_engine import saved
 from typer.testing import CliRunner
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 from pinnlab.cli.main import app
 from pinnlab.errors import ProblemError
 from pinnlab.hdf5 import write_result
+from pinnlab.plotting.style import math
 from pinnlab.result import FieldError
 from pinnlab.sweep.dataset import Dataset, read_dataset, seed_statistics
 from pinnlab.sweep.folder import files, record_error
@@ -157,6 +159,44 @@ def test_pictures_have_a_panel_for_each_question(axes: int):
     if axes == 1:
         medians = np.median(dataset.variables["rel_l2"], axis=-1)
         assert np.asarray(line.get_ydata()) == pytest.approx(medians)
+
+
+def drawn_study(kind: str) -> Dataset:
+    """Six runs of three settings, the third of which is the best."""
+    errors = np.array([3e-1, 1e-2, 1e-4, 2e-3, np.nan, 5e-2])
+    return Dataset(
+        "study",
+        {kind: 6},
+        {
+            kind: (kind, np.arange(6)),
+            "nu": (kind, np.geomspace(1e-3, 1.0, 6)),
+            "width": (kind, np.array([4, 4, 8, 8, 6, 6])),
+            "optimizer": (kind, np.array(["adam", "lbfgs"] * 3, object)),
+        },
+        {
+            "rel_l2": errors,
+            "train_seconds": np.arange(1.0, 7.0),
+            "verdict": np.array(["pass"] * 4 + ["", "fail"], object),
+        },
+    )
+
+
+@pytest.mark.parametrize("kind", ["draw", "trial"])
+def test_parallel_coordinates_have_a_line_for_each_run(kind: str):
+    panels = sweep_figure(drawn_study(kind)).axes
+    shown = [a for a in panels if a.get_visible()]
+    assert len(shown) == 5  # Beside them a panel for each setting, and the front.
+    (collection,) = shown[0].collections
+    assert isinstance(collection, LineCollection)
+    lines = np.array(collection.get_segments())
+    assert lines.shape == (5, 4, 2)  # The run without a result has none.
+    # The best is drawn last: nu and width on their scales, the error at the bottom.
+    assert lines[-1, :, 1] == pytest.approx([0.4, 1.0, 0.0, 0.0])
+    labels = [t.get_text() for t in shown[0].get_xticklabels()]
+    assert labels[:3] == [math("nu"), math("width"), math("optimizer")]
+    assert labels[3] == "relative $L^2$ error"
+    assert "adam" in {t.get_text() for t in shown[0].texts}
+    assert shown[1].get_xscale() == "log" and shown[2].get_xscale() == "linear"
 
 
 def test_the_commands_show_plot_and_report(

@@ -47,18 +47,24 @@ def plot(
     run: ResultFile,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="The picture (.png, .pdf, .svg, .gif)."),
+        typer.Option(
+            "-o",
+            "--output",
+            help="The picture (.png, .pdf, .svg) or movie (.gif, .mp4).",
+        ),
     ] = None,
     dpi: Annotated[int, typer.Option(min=20, max=1200)] = 160,
 ) -> None:
     """Draw the solution, its error, its residual and the training.
 
     The sweep.h5 of a sweep gives errors over its axes, and against the time. A name
-    that ends in .gif gets a moving picture of the first field over time.
+    that ends in .gif or .mp4 gets a moving picture of the first field over time; .mp4
+    needs the program ffmpeg.
     """
     from pinnlab.atomic import check_writable
     from pinnlab.hdf5 import read_result
     from pinnlab.plotting import figure, save_animation, save_figure
+    from pinnlab.plotting.motion import MOVIES
     from pinnlab.sweep.dataset import is_dataset, read_dataset
     from pinnlab.sweep.pictures import sweep_figure
 
@@ -66,7 +72,7 @@ def plot(
     check_writable(path)
     if is_dataset(run):
         save_figure(sweep_figure(read_dataset(run)), path, dpi=dpi)
-    elif path.suffix.lower() == ".gif":
+    elif path.suffix.lower() in MOVIES:
         save_animation(read_result(run), path, dpi=dpi // 2)
     else:
         save_figure(figure(read_result(run)), path, dpi=dpi)

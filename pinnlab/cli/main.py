@@ -21,7 +21,6 @@ app = typer.Typer(
     help="Solve differential equations written in small text files, and say how wrong "
     "the solution is.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="A problem is a file, or a name of the gallery: pinnlab solve burgers",

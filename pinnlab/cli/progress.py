@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress as Bar
 
+    from pinnlab.record import Observation
+
 PERIOD = 10.0
 
 
@@ -48,35 +50,26 @@ class TrainingProgress:
         if self._bar is not None:
             self._bar.stop()
 
-    def update(
-        self,
-        stage: str,
-        iteration: int,
-        loss: float,
-        heldout: float,
-        error: float | None,
-        elapsed: float,
-        budget: float,
-    ) -> None:
+    def update(self, row: "Observation", budget: float) -> None:
         """Show the newest numbers; seconds count training only."""
-        status = f"iteration {iteration}  loss {loss:.1e}  held-out {heldout:.1e}"
-        if error is not None and math.isfinite(error):
-            status += f"  error {error:.1e}"
-        left = max(budget - elapsed, 0.0)
+        status = f"iteration {row.iteration}  loss {row.loss:.1e}"
+        status += f"  held-out {row.heldout:.1e}"
+        if row.error is not None and math.isfinite(row.error):
+            status += f"  error {row.error:.1e}"
+        left = max(budget - row.elapsed, 0.0)
         if self._bar is not None:
             self._bar.update(
                 self._bar.task_ids[0],
-                description=stage,
+                description=row.stage,
                 total=budget,
-                completed=min(elapsed, budget),
+                completed=min(row.elapsed, budget),
                 status=status,
                 left=f"{clock(left)} left",
             )
-        elif stage != self._stage or time.monotonic() - self._last >= self._period:
-            self._last, self._stage = time.monotonic(), stage
-            self._console.print(
-                f"{elapsed:7.1f} s  {stage:<12} {status}", soft_wrap=True, markup=False
-            )
+        elif row.stage != self._stage or time.monotonic() - self._last >= self._period:
+            self._last, self._stage = time.monotonic(), row.stage
+            line = f"{row.elapsed:7.1f} s  {row.stage:<12} {status}"
+            self._console.print(line, soft_wrap=True, markup=False)
 
 
 def clock(seconds: float) -> str:

@@ -1,6 +1,7 @@
 """`sweep`: many runs of one problem, on a laptop or a cluster."""
 
 import json
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,8 +15,10 @@ from pinnlab.errors import ProblemError
 
 
 if TYPE_CHECKING:
-    from pinnlab.sweep.drive import Ending
+    from pinnlab.sweep.drive import Ending, Work
     from pinnlab.sweep.plan import Plan
+    from pinnlab.sweep.table import Row
+    from pinnlab.sweep.trials import Trials
 
 RUN = "run"
 
@@ -42,8 +45,8 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a swe
 On = Annotated[
     str,
     typer.Option(
-        help="Where: local, slurm, runner (in an allocation: srun pinnlab sweep ...), "
-        "or the tcp://HOST:PORT of a Dask scheduler."
+        help="Where: local, slurm, pbs, lsf, sge, runner (in an allocation: srun "
+        "pinnlab sweep ...), or the Dask scheduler at tcp://HOST:PORT or in file:PATH."
     ),
 ]
 Workers = Annotated[
@@ -51,7 +54,10 @@ Workers = Annotated[
     typer.Option(min=1, max=10_000, help="Runs at one time; chosen if missing."),
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Check everything, print the size, stop.")
+    bool,
+    typer.Option(
+        "--dry-run", help="Check everything, print the size and the job script, stop."
+    ),
 ]
 
 
@@ -73,26 +79,40 @@ def run(
     """Do every run of an experiment that has no result yet.
 
     Exit status: 0 all verdicts are pass, 1 some are not, 2 the input is wrong, 3 some
-    runs failed, 130 stopped before the end.
+    runs failed, 75 stopped by SIGTERM or SIGUSR1, 130 by Ctrl-C or `cancel`.
     """
     from pinnlab.sweep.checks import check_plan
     from pinnlab.sweep.experiment import load_experiment
     from pinnlab.sweep.folder import save_plan
     from pinnlab.sweep.plan import make_plan
     from pinnlab.sweep.pools import check_place
+    from pinnlab.sweep.resources import SCHEDULERS
+    from pinnlab.sweep.trials import probing, searching
 
     check_place(on)
     folder = output or Path(experiment.stem)
     if folder.exists() and not folder.is_dir():
         raise ProblemError(f"{folder}: is not a folder")
-    plan = make_plan(load_experiment(experiment), find_problem)
+    loaded = load_experiment(experiment)
+    search = loaded.search
+    plan = (probing if search else make_plan)(loaded, find_problem)
     typer.echo(f"checking {len(plan.runs)} runs", err=True)
     warnings = check_plan(plan, folder)
-    _announce(plan, folder, on, workers, warnings)
+    _announce(plan, folder, on, workers, warnings, search.trials if search else None)
     if dry_run:
-        return
-    save_plan(folder, plan)
-    _drive(folder, plan, on, workers, as_json)
+        if on in SCHEDULERS:
+            from pinnlab.sweep.schedulers import job_script
+
+            typer.echo(job_script(on, plan, folder / "jobs"), nl=False)
+    elif search:
+        with searching(loaded, find_problem, folder) as trials:
+            ending, rows = _drive(folder, plan, on, workers, as_json, trials)
+            _say_best(trials)
+        passed = any(r.passed for r in rows)
+        raise typer.Exit(int(_status(ending.done == 0, passed)))
+    else:
+        save_plan(folder, plan)
+        _drive_plan(folder, plan, on, workers, as_json)
 
 
 @sweep.command()
@@ -103,11 +123,15 @@ def resume(
     """Do what is missing or failed in a folder, without its experiment file."""
     from pinnlab.sweep.folder import load_plan
     from pinnlab.sweep.pools import check_place
+    from pinnlab.sweep.search import JOURNAL
 
     check_place(on)
     plan = load_plan(folder)
+    if (folder / JOURNAL).exists():
+        again = f"pinnlab sweep EXPERIMENT.toml -o {folder}"
+        raise ProblemError(f"{folder}: holds a search, which goes on with: {again}")
     _announce(plan, folder, on, workers, ())
-    _drive(folder, plan, on, workers, as_json)
+    _drive_plan(folder, plan, on, workers, as_json)
 
 
 @sweep.command()
@@ -190,44 +214,85 @@ def report(
 
 
 def _announce(
-    plan: "Plan", folder: Path, on: str, workers: int | None, warnings: tuple[str, ...]
+    plan: "Plan",
+    folder: Path,
+    on: str,
+    workers: int | None,
+    warnings: tuple[str, ...],
+    trials: int | None = None,
 ) -> None:
+    """Say the size of a plan, or of a search with so many trials like its runs."""
     from pinnlab.cli.progress import clock
     from pinnlab.sweep.checks import estimate
     from pinnlab.sweep.pools import pool_size
 
     size = pool_size(on, plan, workers)
-    found = estimate(plan, folder, size)
+    found = estimate(plan, folder, size, trials)
     for warning in warnings:
         typer.echo(f"warning: {warning}", err=True)
+    what = f"{trials} trials" if trials else f"{found.runs} runs, {found.done} done"
     typer.echo(
-        f"{plan.title}: {found.runs} runs, {found.done} done; {size} at one time, at "
-        f"most about {clock(found.seconds)}, {found.disk / 1e6:.0f} MB in {folder}",
+        f"{plan.title}: {what}; {size} at one time, at most about "
+        f"{clock(found.seconds)}, {found.disk / 1e6:.0f} MB in {folder}",
         err=True,
     )
 
 
-def _drive(
+def _drive_plan(
     folder: Path, plan: "Plan", on: str, workers: int | None, as_json: bool
 ) -> None:
+    from pinnlab.sweep.drive import Missing
+
+    work = Missing(folder, plan)
+    ending, rows = _drive(folder, plan, on, workers, as_json, work)
+    raise typer.Exit(int(_status(ending.failed > 0, all(r.passed for r in rows))))
+
+
+def _drive(
+    folder: Path,
+    plan: "Plan",
+    on: str,
+    workers: int | None,
+    as_json: bool,
+    work: "Work",
+) -> tuple["Ending", tuple["Row", ...]]:
+    """Do the work and show what is there then. Where it was stopped, so is this."""
     from pinnlab.cli.sweep_table import SweepProgress, render_status, status_json
-    from pinnlab.sweep.drive import drive
+    from pinnlab.signals import listening
+    from pinnlab.sweep.drive import drive_work
+    from pinnlab.sweep.folder import load_plan
     from pinnlab.sweep.pools import open_pool
     from pinnlab.sweep.table import collect
 
-    progress = SweepProgress(len(plan.runs))
-    with open_pool(on, plan, folder, workers) as pool, progress:
-        ending = drive(folder, plan, pool, progress)
-    rows = collect(folder, plan)
+    progress = SweepProgress(folder)
+    with (
+        listening() as signals,
+        open_pool(on, plan, folder, workers) as pool,
+        progress,
+    ):
+        ending = drive_work(folder, plan.resources, work, pool, progress)
+    rows = collect(folder, load_plan(folder))
     render_status(folder, rows, console(error=True))
     if as_json:
         typer.echo(json.dumps(status_json(folder, rows), indent=2))
     if ending.stopped:
-        leave(Status.INTERRUPTED, f"stopped; go on with: pinnlab sweep resume {folder}")
-    raise typer.Exit(int(_status(ending, all(r.passed for r in rows))))
+        asked = signals.received not in (None, signal.SIGINT)
+        status = Status.CHECKPOINTED if asked else Status.INTERRUPTED
+        leave(status, f"stopped; go on with: {work.again}")
+    return ending, rows
 
 
-def _status(ending: "Ending", passed: bool) -> Status:
-    if ending.failed:
+def _say_best(trials: "Trials") -> None:
+    from pinnlab.sweep.plan import described
+
+    found = trials.best()
+    if found:
+        run, value = found
+        words = f"smallest {trials.objective} {value:.2e}: {described(run.settings)}"
+        typer.echo(f"{words} (run {run.id})", err=True)
+
+
+def _status(failed: bool, passed: bool) -> Status:
+    if failed:
         return Status.FAILED
     return Status.PASS if passed else Status.NOT_PASSED

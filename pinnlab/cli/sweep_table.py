@@ -4,7 +4,7 @@ import math
 import statistics
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -14,31 +14,38 @@ from pinnlab.cli.terminal import console
 
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.progress import Progress as Bar
+    from rich.console import Console, Group
+    from rich.live import Live
 
+    from pinnlab.sweep.drive import Tally
+    from pinnlab.sweep.plan import Run
     from pinnlab.sweep.table import Row
 
 PERIOD = 10.0
 MOST_ROWS = 40
+MOST_TRAINING = 12
 
 
 class SweepProgress:
-    """Shows how many runs are done and how long the rest may take."""
+    """Shows how far the runs are and how long the rest may take.
 
-    def __init__(self, runs: int):
+    On a terminal there is a line for each run that trains.
+    """
+
+    def __init__(self, folder: Path):
         self._console = console(error=True)
-        self._runs = runs
+        self._folder = folder
         self._began = self._last = time.monotonic()
         self._first: int | None = None
         self._shown = ""
-        self._bar: Bar | None = None
+        self._live: Live | None = None
 
     def __enter__(self) -> "SweepProgress":
         if self._console.is_terminal:
-            self._bar = _bar(self._console)
-            self._bar.add_task("", total=self._runs, status="")
-            self._bar.start()
+            from rich.live import Live
+
+            self._live = Live(console=self._console, transient=True, auto_refresh=False)
+            self._live.start()
         return self
 
     def __exit__(
@@ -47,27 +54,54 @@ class SweepProgress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        if self._live is not None:
+            self._live.stop()
 
-    def update(self, left: int, done: int, failed: int, best: float) -> None:
+    def update(self, tally: "Tally", submitted: Collection["Run"]) -> None:
         """Show the newest numbers of runs."""
         now = time.monotonic()
+        ended = tally.done + tally.failed + tally.pruned
         if self._first is None:
-            self._first = done + failed
-        ended = done + failed - self._first
-        rest = f", {clock((now - self._began) / ended * left)} left" if ended else ""
-        status = f"{done} done, {failed} failed, {left} to go"
-        if best < math.inf:
-            rest = f", best {best:.1e}{rest}"
-        if self._bar is not None:
-            text = status + rest
-            self._bar.update(
-                self._bar.task_ids[0], completed=done + failed, status=text
-            )
-        elif status != self._shown and (now - self._last >= PERIOD or not left):
+            self._first = ended
+        newly = ended - self._first
+        status = f"{tally.done} done, {tally.failed} failed, "
+        status += f"{tally.pruned} pruned, " if tally.pruned else ""
+        status += f"{tally.left} to go"
+        rest = f", best {tally.best:.1e}" if tally.best < math.inf else ""
+        if newly:
+            rest += f", {clock((now - self._began) / newly * tally.left)} left"
+        if self._live is not None:
+            shown = live_table(self._folder, status + rest, submitted)
+            self._live.update(shown, refresh=True)
+        elif status != self._shown and (now - self._last >= PERIOD or not tally.left):
             self._last, self._shown = now, status
             self._console.print(status + rest, soft_wrap=True, markup=False)
+
+
+def live_table(folder: Path, text: str, submitted: Collection["Run"]) -> "Group":
+    """The numbers, and the runs that train: how far they are, the held-out residual."""
+    from rich.console import Group
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    from pinnlab.sweep.going import training
+
+    found = training(folder, [r.id for r in submitted])
+    table = Table.grid(padding=(0, 2))
+    for run in [r for r in submitted if r.id in found][:MOST_TRAINING]:
+        now = found[run.id]
+        settings = ", ".join(
+            f"{k.rpartition('.')[2]} {_short(v)}" for k, v in run.settings.items()
+        )
+        table.add_row(
+            Text(run.id[:8], style="dim"),
+            Text(settings),
+            ProgressBar(total=1.0, completed=now.share, width=12),
+            Text(f"{clock(max(now.budget - now.elapsed, 0.0))} left"),
+            Text(f"{now.stage}  held-out {now.heldout:.1e}", style="dim"),
+        )
+    return Group(Text(f"{len(found)} training, {text}"), table)
 
 
 def status_json(folder: Path, rows: Sequence["Row"]) -> dict[str, object]:
@@ -123,7 +157,7 @@ def _table(rows: Sequence["Row"]):
         color = verdict_color(word) if row.verdict or row.error else "default"
         table.add_row(
             Text(row.id[:8], style="dim"),
-            *(Text(str(v)) for v in row.settings.values()),
+            *(Text(_short(v)) for v in row.settings.values()),
             "" if math.isnan(row.rel_l2) else f"{row.rel_l2:.1e}",
             "" if math.isnan(row.train_seconds) else f"{row.train_seconds:.1f}",
             Text(word, style=color).append(reason, style="default"),
@@ -131,16 +165,9 @@ def _table(rows: Sequence["Row"]):
     return table
 
 
+def _short(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
 def _nan(value: object) -> bool:
     return isinstance(value, float) and math.isnan(value)
-
-
-def _bar(terminal: "Console") -> "Bar":
-    from rich.progress import BarColumn, Progress, TextColumn
-
-    return Progress(
-        BarColumn(bar_width=30),
-        TextColumn("{task.fields[status]}", markup=False),
-        console=terminal,
-        transient=True,
-    )

@@ -43,6 +43,15 @@ Budget = Annotated[
     str, typer.Option(help="Time for training: 90, 60s, 2m, 1h; the rest is extra.")
 ]
 Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Of everything random.")]
+Seeds = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        max=4096,
+        help="Solve from so many seeds, SEED and those after it; the best is written, "
+        "with the spread of all. --budget is for all together.",
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
 Debug = Annotated[
     bool, typer.Option("--debug", help="Check the run and add a diagnosis; slower.")
@@ -91,6 +100,7 @@ def solve(
     target: Target = 1e-3,
     budget: Budget = "60s",
     seed: Seed = 0,
+    seeds: Seeds = 1,
     settings: Settings = None,
     plot: Plot = True,
     force: Force = False,
@@ -120,6 +130,7 @@ def solve(
         target,
         seconds(budget),
         seed,
+        seeds,
         settings,
         plot,
         force,
@@ -130,6 +141,8 @@ def solve(
         devices,
     )
     launch = launched(coordinator, processes, process, os.environ)
+    if seeds > 1:
+        _check_seeds(asked, together=launch is not None)
     with joined(launch, asked.checkpoint) as team:
         if team.leads:
             _lead(asked, team, as_json=as_json)
@@ -146,6 +159,7 @@ class _Asked:
     target: float
     budget: float
     seed: int
+    seeds: int
     settings: list[str] | None
     plot: bool
     force: bool
@@ -169,7 +183,7 @@ def _lead(asked: _Asked, team: "Team", *, as_json: bool) -> None:
     """What the first process does, or the only one."""
     from pinnlab.atomic import check_writable
     from pinnlab.claim import claimed
-    from pinnlab.cli.signals import listening
+    from pinnlab.signals import listening
 
     loaded = load(asked.problem, asked.settings)
     path, picture = asked.path, asked.picture
@@ -191,7 +205,10 @@ def _lead(asked: _Asked, team: "Team", *, as_json: bool) -> None:
             team=team,
         )
         try:
-            solution = _solved(loaded, asked, checked, keeper)
+            if asked.seeds > 1:
+                solution = _best_of(loaded, asked, checked)
+            else:
+                solution = _solved(loaded, asked, checked, keeper)
         except Exception:
             team.settle()
             raise
@@ -208,8 +225,8 @@ def _lead(asked: _Asked, team: "Team", *, as_json: bool) -> None:
 def _assist(asked: _Asked, team: "Team") -> None:
     """What all other processes do."""
     from pinnlab.cache import keep_compiled_programs
-    from pinnlab.cli.signals import listening
     from pinnlab.keeper import Keeper
+    from pinnlab.signals import listening
     from pinnlab.solver import assist
 
     keep_compiled_programs()
@@ -303,6 +320,43 @@ def _watch(asked: _Asked, team: "Team") -> "Watch | None":
     from pinnlab.diagnosis.watch import Watch
 
     return Watch(team) if asked.debug else None
+
+
+def _check_seeds(asked: _Asked, together: bool) -> None:
+    """What is made for one run alone is refused for several."""
+    alone = {
+        "--resume": asked.resume,
+        "--debug": asked.debug,
+        "--profile": asked.profile is not None,
+        "several processes": together,
+    }
+    for name, wanted in alone.items():
+        if wanted:
+            raise ProblemError(f"{name} is for one seed: leave --seeds away")
+    if asked.seed + asked.seeds > 2**31:
+        raise ProblemError(
+            f"--seeds {asked.seeds}: the last seed would be above 2147483647"
+        )
+
+
+def _best_of(problem: "Problem", asked: _Asked, checked: "Preflight") -> "Solution":
+    """The best of several seeds, with all of them in its report."""
+    from pinnlab.cache import keep_compiled_programs
+    from pinnlab.cli.progress import TrainingProgress
+    from pinnlab.ensemble.solve import solve_ensemble
+
+    keep_compiled_programs()
+    with TrainingProgress() as progress:
+        ensemble = solve_ensemble(
+            problem,
+            seeds=range(asked.seed, asked.seed + asked.seeds),
+            target=asked.target,
+            budget=asked.budget,
+            progress=progress,
+            reference=asked.reference,
+            checked=checked,
+        )
+    return dataclasses.replace(ensemble.best, result=ensemble.result())
 
 
 def profiler_in(folder: Path) -> "Profiler":

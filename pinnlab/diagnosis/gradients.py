@@ -1,12 +1,12 @@
 """How much each term pulls on the network's parameters, and whether terms conflict."""
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from pinnlab.residual import LeastSquares
 from pinnlab.result import TermGradient
+from pinnlab.weighting.terms import alone
 
 
 def term_gradients(
@@ -23,7 +23,7 @@ def term_gradients(
     for i, block in enumerate(objective.blocks):
         for j, name in enumerate(block.rows.names):
             names.append(name)
-            found.append(np.asarray(gradient(_only(objective, i, j), theta), float))
+            found.append(np.asarray(gradient(alone(objective, i, j), theta), float))
     sizes = [float(np.linalg.norm(g)) for g in found]
     total = np.sum(found, axis=0)
     whole = sum(sizes) or 1.0
@@ -31,14 +31,6 @@ def term_gradients(
         TermGradient(name, size / whole, _cosine(g, total - g))
         for name, size, g in zip(names, sizes, found, strict=True)
     )
-
-
-def _only(objective: LeastSquares, block: int, term: int) -> LeastSquares:
-    """The objective with the weights of all other terms 0."""
-    weights = [jnp.zeros_like(b.weight) for b in objective.blocks]
-    kept = objective.blocks[block].weight[term]
-    weights[block] = weights[block].at[term].set(kept)
-    return eqx.tree_at(lambda o: [b.weight for b in o.blocks], objective, weights)
 
 
 def _cosine(a: np.ndarray, b: np.ndarray) -> float:

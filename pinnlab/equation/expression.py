@@ -329,7 +329,10 @@ def rebuild(node: Expression, change: Callable[[Expression], Expression]) -> Exp
 
 
 def terms(node: Expression) -> tuple[Expression, ...]:
-    """The summands of the node: `a + b - c` gives `(a, b, -c)`."""
+    """The summands of the node: `a + b - c` gives `(a, b, -c)`.
+
+    A factor that holds no field is distributed: `k*(a + b)` gives `(k*a, k*b)`.
+    """
     if isinstance(node, Apply) and node.function == "+":
         return terms(node.arguments[0]) + terms(node.arguments[1])
     if isinstance(node, Apply) and node.function == "-":
@@ -339,7 +342,17 @@ def terms(node: Expression) -> tuple[Expression, ...]:
     if isinstance(node, Apply) and node.function == "neg":
         inner = terms(node.arguments[0])
         return tuple(negate(t) for t in inner) if len(inner) > 1 else (node,)
+    if isinstance(node, Apply) and node.function in ("*", "/"):
+        a, b = node.arguments
+        if not _holds_field(b):
+            return tuple(call(node.function, t, b) for t in terms(a))
+        if node.function == "*" and not _holds_field(a):
+            return tuple(multiply(a, t) for t in terms(b))
     return (node,)
+
+
+def _holds_field(node: Expression) -> bool:
+    return any(isinstance(n, Field | Partial) for n in walk(node))
 
 
 # ------------------------------------------------------------------ vocabulary

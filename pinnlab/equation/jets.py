@@ -12,6 +12,7 @@ exactly the wanted channels, and channels known to be zero cost nothing.
 
 import itertools
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Protocol
 
@@ -117,6 +118,49 @@ def linear(
     return found
 
 
+def total(*parts: Channels) -> Channels:
+    """The jets of a sum."""
+    found: Channels = {}
+    for orders in parts[0]:
+        values = [p[orders] for p in parts]
+        found[orders] = _sum([v for v in values if v is not None])
+    return found
+
+
+def product(a: Channels, b: Channels) -> Channels:
+    """The jets of a product, by Leibniz' rule; shapes broadcast."""
+    found: Channels = {}
+    for orders in a:
+        summands = []
+        for lower in itertools.product(*(range(n + 1) for n in orders)):
+            upper = tuple(n - m for n, m in zip(orders, lower, strict=True))
+            first, second = a[lower], b[upper]
+            if first is None or second is None:
+                continue
+            count = math.prod(map(math.comb, orders, lower))
+            summand = first * second
+            summands.append(summand if count == 1 else count * summand)
+        found[orders] = _sum(summands)
+    return found
+
+
+def mapped(function: Callable[[Array], Array], channels: Channels) -> Channels:
+    """A linear function applied to every channel."""
+    return {o: None if v is None else function(v) for o, v in channels.items()}
+
+
+def shifted(channels: Channels, shift: Array | float) -> Channels:
+    """The jets of a sum with a constant."""
+    none = (0,) * len(next(iter(channels)))
+    value = channels[none]
+    assert value is not None
+    return {**channels, none: value + shift}
+
+
+def _sum(summands: list[Array]) -> Array | None:
+    return sum(summands[1:], start=summands[0]) if summands else None
+
+
 def activate(name: str, channels: Channels) -> Channels:
     """An activation applied to every unit."""
     value = channels[(0,) * len(next(iter(channels)))]
@@ -141,4 +185,4 @@ def _faa_di_bruno(
         k = len(parts)
         sums[k] = sums[k] + summand if k in sums else summand
     products = [entries[k] * total for k, total in sums.items()]
-    return sum(products[1:], start=products[0]) if products else None
+    return _sum(products)

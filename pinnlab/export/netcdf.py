@@ -67,6 +67,7 @@ def _long_name(result: Result, name: str) -> str:
         ("_exact", "exact solution of"),
         ("_reference", "reference solution of"),
         ("_error_estimate", "error estimate of"),
+        ("_spread", "standard deviation over the seeds of"),
     ):
         if name.endswith(suffix) and name.removesuffix(suffix) in result.variables:
             return f"{words} {name.removesuffix(suffix)}"

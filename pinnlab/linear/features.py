@@ -24,11 +24,27 @@ class Features:
         """The number of features."""
         return len(self.phases)
 
+    @property
+    def singular(self) -> np.ndarray:
+        """Which functions are singular somewhere, [N]: none."""
+        return np.zeros(self.count, bool)
+
+    def values(self, points: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+        """The fields at [n, dim] points from [fields, N] coefficients, [n, fields]."""
+        return self.waves(points)[0] @ coefficients.T
+
     def waves(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """sin and cos of every feature's angle at [n, dim] points: [n, N] each."""
         scaled = (2 * points - self.upper - self.lower) / (self.upper - self.lower)
         angles = scaled @ self.frequencies.T + self.phases
         return np.sin(angles), np.cos(angles)
+
+    def on(self, lower: np.ndarray, upper: np.ndarray) -> "Features":
+        """The same functions with another box scaled to [-1, 1]."""
+        slope = (upper - lower) / (self.upper - self.lower)
+        shift = (upper + lower - self.upper - self.lower) / (self.upper - self.lower)
+        phases = self.phases + self.frequencies @ shift
+        return Features(self.frequencies * slope, phases, lower, upper)
 
     def factor(self, orders: tuple[int, ...]) -> np.ndarray:
         """What d^orders multiplies the sine (or cosine, at odd order) with: [N]."""

@@ -47,6 +47,13 @@ def linear_form(system: System, term: Term, points: np.ndarray) -> LinearForm:
     return LinearForm(_merged(pieces), rest.sum(axis=1))
 
 
+def coordinate_values(
+    system: System, expression: Expression, columns: Mapping[str, np.ndarray]
+) -> np.ndarray:
+    """An expression without fields at values of the coordinates in it."""
+    return _values(system, (expression,), columns)[0]
+
+
 def _collect(
     system: System,
     expression: Expression,

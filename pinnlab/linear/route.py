@@ -3,19 +3,34 @@
 from collections.abc import Callable
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from pinnlab.equation.expression import Expression
 from pinnlab.equation.structure import degree
+from pinnlab.linear.basis import Basis
+from pinnlab.linear.features import Features
 from pinnlab.linear.search import Found, Search
-from pinnlab.network import MLP, AbstractNetwork
+from pinnlab.network import (
+    MLP,
+    AbstractNetwork,
+    HeatCorners,
+    LaplaceCorners,
+    Piecewise,
+    Sum,
+)
+from pinnlab.network.pieces import stacked
 from pinnlab.record import Observation, Record, Stop
+from pinnlab.settings import Settings
+from pinnlab.strategy import linear_settings
 from pinnlab.system.system import System
 
 
 MOST_COORDINATES = 3
-FINEST_GOAL = 1e-12
+GOAL, FINEST_GOAL = 1e-8, 1e-12
+SHARE, SINGULAR_SHARE = 1e-2, 1e-3
+"""The goal's share of the target where the solution is smooth, and where it is not."""
 
 
 def suits(system: System) -> bool:
@@ -28,7 +43,7 @@ def suits(system: System) -> bool:
 
 def search(
     system: System,
-    goal: float,
+    target: float,
     seconds: float,
     seed: int,
     observe: Callable[[Observation], None],
@@ -37,7 +52,8 @@ def search(
 
     **Arguments:**
 
-    - `goal`: the held-out residual that is good enough.
+    - `target`: the error that is wanted. A smooth solution is followed to a residual
+        of at most 1e-8, which costs little; one that is not, to a thousandth of it.
     - `seconds`: the time that may be used.
 
     **Returns:** the best features, the history, and why the search ended.
@@ -53,6 +69,9 @@ def search(
         return False
 
     work = Search(system, seconds, seed, tell)
+    smooth = not work.space.corners
+    goal = min(SHARE * target, GOAL) if smooth else SINGULAR_SHARE * target
+    goal = max(goal, FINEST_GOAL)
     try:
         found = work.run(goal)
     except KeyboardInterrupt:
@@ -67,17 +86,96 @@ def search(
     return found, record, stop
 
 
+def described(settings: Settings, found: Found) -> tuple[Settings, str]:
+    """The settings that tell the network's shape, and what was found in words."""
+    features = found.solved.features
+    box = ", ".join(f"{b:.3g}" for b in found.box)
+    sines = f"random sine features with frequencies up to ({box})"
+    end = f"one least-squares solve ({found.tried} tried)"
+    if isinstance(features, Features):
+        words = f"linear problem: {features.count} {sines}, {end}"
+        return linear_settings(settings, features.count, 1, 0), words
+    width, pieces = features.features[0].count, features.partition.count
+    singular = int(features.singular.sum())
+    words = [f"{width} {sines}"]
+    if pieces > 1:
+        words = [f"{pieces} x {words[0]}, joined at {features.partition.text}"]
+    if singular:
+        places = " and ".join(f"({c.text})" for c in features.corners)
+        words.append(f"{singular} singular functions at {places}")
+    reason = "linear problem: " + ", ".join([*words, end])
+    return linear_settings(settings, width, pieces, singular), reason
+
+
 def as_network(found: Found, blank: AbstractNetwork) -> AbstractNetwork:
+    """What was found as a network of the structure of `blank`."""
+    features = found.solved.features
+    if isinstance(features, Features):
+        return _sines(features, found.solved.coefficients, blank)
+    assert isinstance(blank, Piecewise)
+    arrays, static = eqx.partition(blank.network, eqx.is_array)
+    one = eqx.combine(jax.tree.map(lambda a: a[0], arrays), static)
+    assert isinstance(one, Sum)
+    every = found.solved.coefficients.reshape(-1, features.count)
+    count = features.features[0].count
+    networks = []
+    for i, part in enumerate(features.features):
+        sines = _sines(part, every[:, i * count : (i + 1) * count], one.networks[0])
+        weights = every[:, len(features.features) * count :]
+        corners = [_corners(features, i, weights, n) for n in one.networks[1:]]
+        networks.append(Sum((sines, *corners)))
+    return Piecewise(
+        stacked(networks),
+        jnp.asarray(features.partition.edges),
+        jnp.asarray(features.partition.axis),
+    )
+
+
+def _corners(
+    basis: Basis, piece: int, weights: np.ndarray, blank: AbstractNetwork
+) -> AbstractNetwork:
+    """The corners' functions on one piece: all corners, those of others with zeros."""
+    assert isinstance(blank, HeatCorners | LaplaceCorners)
+    if not basis.corners:
+        return blank
+    rows = [tuple(row) for c in basis.corners for row in c.powers.tolist()]
+    powers = np.array(list(dict.fromkeys(rows)))
+    parts = 1 if isinstance(blank, HeatCorners) else 2
+    coefficients = np.zeros((len(basis.corners), len(weights), parts, len(powers)))
+    first = 0
+    for i, corner in enumerate(basis.corners):
+        columns = int(corner.kept.sum())
+        mine = np.zeros((len(weights), len(corner.kept)))
+        mine[:, corner.kept] = weights[:, first : first + columns]
+        first += columns
+        if basis.partition.piece(corner.place) == piece:
+            same = (corner.powers[:, None] == powers).all(axis=2)
+            where = np.argmax(same, axis=1)
+            coefficients[i][:, :, where] = mine.reshape(len(weights), parts, -1)
+    arrays = (
+        np.array([c.place for c in basis.corners]),
+        np.array([c.slopes for c in basis.corners]),
+        powers,
+        coefficients.reshape(len(basis.corners), len(weights), -1),
+    )
+    return eqx.tree_at(
+        lambda n: (n.places, n.slopes, n.powers, n.coefficients),
+        blank,
+        tuple(jnp.asarray(a) for a in arrays),
+    )
+
+
+def _sines(
+    features: Features, coefficients: np.ndarray, blank: AbstractNetwork
+) -> AbstractNetwork:
     """The features as a network of one hidden sine layer, in the place of `blank`'s
     numbers."""
     assert isinstance(blank, MLP)
-    features = found.solved.features
     outputs = blank.layers[-1].weight.shape[0]
-    coefficients = found.solved.coefficients.reshape(outputs, features.count)
     arrays = (
         features.frequencies,
         features.phases,
-        coefficients,
+        coefficients.reshape(outputs, features.count),
         np.zeros(outputs),
     )
     return eqx.tree_at(

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pinnlab.linear.features import draw
 from pinnlab.linear.forms import linear_form
 from pinnlab.linear.solver import Form, Sheet, Solved, sheet, solve_features
+from pinnlab.linear.space import find_space
 from pinnlab.system.system import System
 
 
@@ -63,7 +63,8 @@ class Search:
         self.stopped = False
         self.best: Found | None = None
         self.sheets: dict[int, Sheet] = {}
-        self.test = sheet(system, 800, seed + 90_001, False, form_of)
+        self.space = find_space(system)
+        self.test = sheet(self.space, 800, seed + 90_001, False, form_of)
         self.cost, self.largest = 1e-9, 400
 
     @property
@@ -86,11 +87,9 @@ class Search:
         fields = len(self.system.fields)
         rows = ratio * count * fields
         if rows not in self.sheets:
-            self.sheets[rows] = sheet(
-                self.system, rows, self.seed, form_of=self.form_of
-            )
+            self.sheets[rows] = sheet(self.space, rows, self.seed, form_of=self.form_of)
         rng = np.random.default_rng((self.seed, self.tried))
-        features = draw(count, box, self.lower, self.upper, rng, self.periodic)
+        features = self.space.draw(count, box, rng)
         began = time.perf_counter()
         solved = solve_features(self.system, features, self.sheets[rows], self.test)
         spent = time.perf_counter() - began

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
+from pinnlab.linear.basis import Basis
 from pinnlab.linear.features import Features
 from pinnlab.linear.forms import LinearForm, linear_form
-from pinnlab.problem.problem import Problem
-from pinnlab.sampling import membership, unit_points
+from pinnlab.linear.space import Space
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
 
@@ -28,7 +28,7 @@ class Solved:
     - `rank`: the numerical rank.
     """
 
-    features: Features
+    features: Features | Basis
     coefficients: np.ndarray
     heldout: np.ndarray
     rank: int
@@ -57,7 +57,7 @@ Form = Callable[[System, Term, np.ndarray], LinearForm]
 
 
 def sheet(
-    system: System,
+    space: Space,
     rows: int,
     seed: int,
     clustered: bool = True,
@@ -65,43 +65,38 @@ def sheet(
 ) -> Sheet:
     """Forms of every equation and condition at about `rows` points altogether.
 
-    Points are low-discrepancy; `clustered` ones are denser towards the faces.
+    Points are low-discrepancy; `clustered` ones are denser towards the faces. What is
+    continuous between pieces counts as a condition. All are weighted near singular
+    points, here and where they are tested.
     """
+    system, joints = space.system, space.joints
     equations, conditions = system.equations, system.conditions
     share = EQUATION_SHARE if conditions else 1.0
     inside = int(rows * share / len(equations))
-    around = int(rows * (1 - share) / max(1, len(conditions)))
+    around = int(rows * (1 - share) / max(1, len(conditions) + len(joints)))
+    at = lambda term, n: space.points(term, n, seed, clustered)
     forms = [
-        form_of(system, t, _points(system.problem, t, n, seed, clustered))
+        space.weighted(t, form_of(system, t, p), p)
         for terms, n in ((equations, inside), (conditions, around))
         for t in terms
+        for p in [at(t, n)]
     ]
-    everywhere = _points(system.problem, equations[0], 128, seed + 1, False)
-    inside_forms = [form_of(system, t, everywhere) for t in conditions]
+    forms += [
+        space.weighted(t, space.jump(form_of, t, edge, p), p)
+        for t, edge in joints
+        for p in [at(t, around)]
+    ]
+    everywhere = space.points(equations[0], 128, seed + 1, False)
+    inside_forms = [
+        space.weighted(t, form_of(system, t, everywhere), everywhere)
+        for t in (*conditions, *(t for t, _ in joints))
+    ]
     inside = (*forms[: len(equations)], *inside_forms)
     return Sheet(tuple(forms), inside, everywhere)
 
 
-def _points(
-    problem: Problem, term: Term, count: int, seed: int, clustered: bool
-) -> np.ndarray:
-    if term.free is not None and not term.free:
-        count = 1
-    count = max(count, 1)
-    inside = membership(problem, term.place)
-    unit = unit_points("sobol", max(4 * count, 8), len(problem.axes), seed)
-    if clustered:
-        unit = (1 - np.cos(np.pi * unit)) / 2
-    lower = np.array([a.lower for a in problem.axes])
-    upper = np.array([a.upper for a in problem.axes])
-    points = lower + (upper - lower) * unit
-    for name, value in term.place.fixed:
-        points[:, [a.name for a in problem.axes].index(name)] = value
-    return points[inside(points)][:count]
-
-
 def solve_features(
-    system: System, features: Features, train: Sheet, test: Sheet
+    system: System, features: Features | Basis, train: Sheet, test: Sheet
 ) -> Solved:
     """The coefficients that minimize all rows, each block scaled to size one."""
     blocks, right = [], []
@@ -112,6 +107,9 @@ def solve_features(
         right.append(-form.rest * scale)
     matrix = np.concatenate(blocks)
     vector = np.concatenate(right)
+    sizes = _sizes(matrix, np.tile(features.singular, len(system.fields)))
+    if sizes is not None:
+        matrix /= sizes
     # The triangle of [A | b] holds all that least squares needs, at half the cost.
     both = np.column_stack([matrix, vector])
     if both.shape[0] > both.shape[1]:
@@ -125,15 +123,25 @@ def solve_features(
     )
     assert solution is not None
     found, _, rank, _ = solution
+    if sizes is not None:
+        found = found / sizes
     return Solved(features, found, _heldout(system, features, found, test), int(rank))
 
 
+def _sizes(matrix: np.ndarray, singular: np.ndarray) -> np.ndarray | None:
+    """Factors that give singular columns the norm of the others; None without any."""
+    if not singular.any():
+        return None
+    norms = np.linalg.norm(matrix, axis=0)
+    usual = float(np.sqrt(np.mean(norms[~singular] ** 2)))
+    return np.where(singular & (norms > 0), norms / usual, 1.0)
+
+
 def _heldout(
-    system: System, features: Features, coefficients: np.ndarray, test: Sheet
+    system: System, features: Features | Basis, coefficients: np.ndarray, test: Sheet
 ) -> np.ndarray:
     # A condition such as a mean of zero has no size of its own.
-    waves, _ = features.waves(test.points)
-    values = waves @ coefficients.reshape(len(system.fields), -1).T
+    values = features.values(test.points, coefficients.reshape(len(system.fields), -1))
     least = SMALL * float(np.sqrt(np.mean(values**2, axis=0)).max())
     found = []
     for i, (form, inside) in enumerate(zip(test.forms, test.inside, strict=True)):
@@ -147,7 +155,10 @@ def _heldout(
 
 
 def _largest(
-    system: System, features: Features, coefficients: np.ndarray, form: LinearForm
+    system: System,
+    features: Features | Basis,
+    coefficients: np.ndarray,
+    form: LinearForm,
 ) -> float:
     """The RMS of the form's largest summand."""
     sizes = [float(np.sqrt(np.mean(form.rest**2)))]

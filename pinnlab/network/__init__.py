@@ -1,17 +1,39 @@
 """Networks: Equinox modules that can be called and can carry jets."""
 
 from pinnlab.network.base import AbstractNetwork
-from pinnlab.network.make import make_network
-from pinnlab.network.mlp import MLP, Layer, Parallel
+from pinnlab.network.corners import HeatCorners, LaplaceCorners
+from pinnlab.network.fbpinn import FBPINN
+from pinnlab.network.kan import ChebyshevKAN
+from pinnlab.network.layer import Layer
+from pinnlab.network.make import KINDS, make_network
+from pinnlab.network.mlp import MLP, Parallel
+from pinnlab.network.modified_mlp import ModifiedMLP
+from pinnlab.network.pieces import Piecewise, Sum, blank_pieces
+from pinnlab.network.piratenet import PirateNet
+from pinnlab.network.scaled import Scaled, trainable
 from pinnlab.network.separable import Separable, blank_separable
+from pinnlab.network.spinn import SPINN
 
 
 __all__ = [
+    "FBPINN",
+    "KINDS",
     "MLP",
+    "SPINN",
     "AbstractNetwork",
+    "ChebyshevKAN",
+    "HeatCorners",
+    "LaplaceCorners",
     "Layer",
+    "ModifiedMLP",
     "Parallel",
+    "Piecewise",
+    "PirateNet",
+    "Scaled",
     "Separable",
+    "Sum",
+    "blank_pieces",
     "blank_separable",
     "make_network",
+    "trainable",
 ]

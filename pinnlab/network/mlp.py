@@ -7,33 +7,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from pinnlab.equation.activations import activation
-from pinnlab.equation.jets import Channels, activate, linear
+from pinnlab.equation.jets import Channels, activate
 from pinnlab.network.base import AbstractNetwork
 from pinnlab.network.features import InputFeatures
-
-
-class Layer(eqx.Module):
-    """An affine layer. With `log_scale`, row i of the weight is times exp(log_scale_i)
-    (random weight factorization; Wang et al., 2022)."""
-
-    weight: Float[Array, "out in"]
-    bias: Float[Array, " out"]
-    log_scale: Float[Array, " out"] | None = None
-
-    @property
-    def matrix(self) -> Float[Array, "out in"]:
-        """The weight as it acts."""
-        if self.log_scale is None:
-            return self.weight
-        return jnp.exp(self.log_scale)[:, None] * self.weight
-
-    def __call__(self, x: Float[Array, " in"]) -> Float[Array, " out"]:
-        """The layer at one input."""
-        return x @ self.matrix.T + self.bias
-
-    def propagate(self, channels: Channels) -> Channels:
-        """The layer on jets."""
-        return linear(channels, self.matrix, self.bias)
+from pinnlab.network.layer import Layer, scaled
 
 
 class MLP(AbstractNetwork):
@@ -59,11 +36,7 @@ class MLP(AbstractNetwork):
         channels = self.features.propagate(channels)
         for layer in self.layers[:-1]:
             channels = activate(self.activation, layer.propagate(channels))
-        found = self.layers[-1].propagate(channels)
-        return {
-            o: None if v is None else v * jnp.asarray(self.scales, v.dtype)
-            for o, v in found.items()
-        }
+        return scaled(self.layers[-1].propagate(channels), self.scales)
 
 
 class Parallel(AbstractNetwork):

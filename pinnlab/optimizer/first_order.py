@@ -8,6 +8,7 @@ steps, alpha by optax's zoom line search. Where P^2 numbers do not fit; some los
 gradient a step, O(memory P) besides.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar, cast
 
@@ -55,25 +56,9 @@ class Adam(AbstractOptimizer[AdamState]):
     def step(
         self, objective: AbstractObjective, theta: Float[Array, " P"], state: AdamState
     ) -> tuple[Float[Array, " P"], AdamState, Info]:
-        loss, gradient = objective.value_and_grad(theta)
-        rate = optax.exponential_decay(self.learning_rate, 100, self.decay)(state.count)
-        rate = jnp.asarray(rate, theta.dtype)
-        updates, inner = optax.scale_by_adam().update(gradient, state.inner, theta)
-        new = theta - rate * jnp.asarray(updates)
-        finite = jnp.isfinite(loss) & jnp.isfinite(jnp.sum(gradient))
-        new, after = _pick(
-            finite, (new, AdamState(inner, state.count + 1)), (theta, state)
-        )
-        info = Info(
-            loss,
-            jnp.linalg.norm(gradient),
-            jnp.where(finite, rate, 0),
-            jnp.zeros_like(loss),
-            jnp.asarray(1, jnp.int32),
-            finite,
-            jnp.asarray(False),
-        )
-        return new, after, info
+        scale = optax.scale_by_adam().update
+        rate = optax.exponential_decay(self.learning_rate, 100, self.decay)
+        return descend(objective, theta, state, rate, lambda g, inner: scale(g, inner))
 
     def refresh(
         self, objective: AbstractObjective, theta: Float[Array, " P"], state: AdamState
@@ -82,6 +67,39 @@ class Adam(AbstractOptimizer[AdamState]):
 
     def careful(self) -> "Adam":
         return replace(self, learning_rate=self.learning_rate / 10)
+
+
+def descend(
+    objective: AbstractObjective,
+    theta: Float[Array, " P"],
+    state: AdamState,
+    rate: optax.Schedule,
+    direction: Callable[[Array, optax.OptState], tuple[optax.Updates, optax.OptState]],
+) -> tuple[Float[Array, " P"], AdamState, Info]:
+    """theta - rate * direction(gradient); a gradient that is not finite does nothing.
+
+    **Arguments:**
+
+    - `rate`: of the number of steps made.
+    - `direction`: the flat direction from the gradient and the inner state.
+    """
+    loss, gradient = objective.value_and_grad(theta)
+    # An integer count would compute the rate in 32 bits.
+    size = jnp.asarray(rate(state.count.astype(theta.dtype)), theta.dtype)
+    step, inner = direction(gradient, state.inner)
+    new = theta - size * jnp.asarray(step)
+    finite = jnp.isfinite(loss) & jnp.isfinite(jnp.sum(gradient))
+    new, after = _pick(finite, (new, AdamState(inner, state.count + 1)), (theta, state))
+    info = Info(
+        loss,
+        jnp.linalg.norm(gradient),
+        jnp.where(finite, size, 0),
+        jnp.zeros_like(loss),
+        jnp.asarray(1, jnp.int32),
+        finite,
+        jnp.asarray(False),
+    )
+    return new, after, info
 
 
 class LBFGSState(eqx.Module):

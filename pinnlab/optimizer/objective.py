@@ -5,10 +5,18 @@ is in arrays, so nothing is read back from the device inside a loop.
 """
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 import equinox as eqx
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, PyTree
+
+
+Carry = TypeVar("Carry")
+Visit = Callable[
+    [Carry, Int[Array, " k"], Float[Array, " k"], Float[Array, "k P"]], Carry
+]
+"""Takes what was gathered so far, and some rows: their indices, values, gradients."""
 
 
 class AbstractObjective(eqx.Module):
@@ -35,14 +43,32 @@ class AbstractObjective(eqx.Module):
     def jacobian(self, theta: Float[Array, " P"]) -> Float[Array, "R P"]:
         """J = dr/dtheta."""
 
+    @abstractmethod
+    def fold_rows(
+        self,
+        theta: Float[Array, " P"],
+        visit: Visit[Carry],
+        carry: Carry,
+        most: int,
+    ) -> Carry:
+        """Visit all rows of r and J, at most `most` at once, and gather the carry.
+
+        Where pieces are padded the index is R or above, and value and gradient are 0.
+        """
+
+    @abstractmethod
+    def arrays(self, theta: Float[Array, " P"]) -> PyTree[Array]:
+        """The parameters as the arrays they stand for: matrices, vectors, numbers."""
+
 
 class Info(eqx.Module):
     """What a step reports.
 
     - `loss`, `grad_norm`: after the step (Adam: before it).
     - `step_size`: the factor along the search direction or the learning rate; 1 for
-      Levenberg-Marquardt; 0 where the step was rejected.
-    - `damping`: Levenberg-Marquardt's lambda, 0 elsewhere.
+      Levenberg-Marquardt, the radius for the sketched Gauss-Newton method; 0 where the
+      step was rejected.
+    - `damping`: the lambda that is added to J'J or JJ', 0 where there is none.
     - `evaluations`: losses or residuals evaluated, with or without a gradient.
     - `accepted`: whether the parameters changed.
     - `stalled`: no further step can lower this loss; `refresh` clears it.

@@ -6,6 +6,7 @@ from pinnlab.plotting.maps import cloud, magnitude_map, signed_map
 from pinnlab.plotting.motion import frames, save_animation
 from pinnlab.plotting.panels import curves, distribution, history, parity
 from pinnlab.plotting.spectra import spectrum
+from pinnlab.plotting.surfaces import isosurfaces
 from pinnlab.plotting.tree import expression_tree
 
 
@@ -19,6 +20,7 @@ __all__ = [
     "frames",
     "glance",
     "history",
+    "isosurfaces",
     "magnitude_map",
     "parity",
     "planes",

@@ -6,7 +6,12 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
-from matplotlib.animation import FuncAnimation, PillowWriter
+from matplotlib.animation import (
+    AbstractMovieWriter,
+    FFMpegWriter,
+    FuncAnimation,
+    PillowWriter,
+)
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
@@ -21,6 +26,13 @@ from pinnlab.plotting.view import Quantity, fields
 from pinnlab.result import Result
 
 
+def _mp4(speed: int) -> AbstractMovieWriter:
+    # Players want an even number of pixels and this format of colors.
+    even = ["-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-pix_fmt", "yuv420p"]
+    return FFMpegWriter(fps=speed, codec="libx264", extra_args=even)
+
+
+MOVIES = {".gif": lambda speed: PillowWriter(fps=speed), ".mp4": _mp4}
 MOST_FRAMES = 60
 MARGIN = 0.05
 
@@ -50,14 +62,25 @@ def frames(data: tuple[Axis, Axis, np.ndarray], ax: Axes, *, count: int = 6) -> 
 def save_animation(
     result: Result, path: str | Path, *, seconds: float = 6.0, dpi: int = 80
 ) -> Path:
-    """A GIF of the first field over time: a curve, or a color map of two coordinates.
+    """A movie of the first field over time: a curve, or a color map of two coordinates.
 
-    Raises `ProblemError` for a result without time, or with no or three coordinates
-    in space.
+    **Arguments:**
+
+    - `path`: ends in .gif, or in .mp4, which needs the program ffmpeg.
+
+    Raises `ProblemError` without ffmpeg where it is needed, for a result without time,
+    or with no or three coordinates in space.
     """
     path = Path(path)
-    if path.suffix.lower() != ".gif":
-        raise ProblemError(f"cannot write {path}: an animation's name ends in .gif")
+    kind = path.suffix.lower()
+    if kind not in MOVIES:
+        message = f"an animation's name ends in {' or '.join(MOVIES)}"
+        raise ProblemError(f"cannot write {path}: {message}")
+    if kind == ".mp4" and not FFMpegWriter.isAvailable():
+        raise ProblemError(
+            f"cannot write {path}: .mp4 needs the program ffmpeg, which is not there",
+            hint="install it (apt install ffmpeg, conda install ffmpeg), or take .gif",
+        )
     shown = next((f for f in fields(result) if _moves(f)), None)
     if shown is None:
         raise ProblemError(
@@ -67,11 +90,11 @@ def save_animation(
     indices = _frame_indices(shown)
     speed = max(1, round(len(indices) / seconds))
     with replacing(path, force=True) as draft, tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "frames.gif"
+        file = Path(folder) / f"frames{kind}"
         with matplotlib.rc_context(RC):
             picture, draw = scene(shown)
             moving = FuncAnimation(picture, draw, indices, init_func=list)
-            moving.save(file, writer=PillowWriter(fps=speed), dpi=dpi)
+            moving.save(file, writer=MOVIES[kind](speed), dpi=dpi)
         draft.write_bytes(file.read_bytes())
     return path
 

@@ -12,7 +12,7 @@ from pinnlab.result import Result
 
 RESIDUAL = "residual_"
 TRUTHS = ("_exact", "_reference")
-SUFFIXES = (*TRUTHS, "_error_estimate")
+SUFFIXES = (*TRUTHS, "_error_estimate", "_spread")
 
 
 @dataclass(frozen=True)

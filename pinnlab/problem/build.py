@@ -10,6 +10,7 @@ from pinnlab.problem.statements import (
     read_equations,
     read_exact,
     read_outputs,
+    read_reference,
 )
 from pinnlab.problem.tables import Table, check_tables, string, subtable
 from pinnlab.problem.usage import check_usage, has_functions
@@ -51,7 +52,7 @@ def make_problem(
             exact=read_exact(subtable(table, "exact"), declared),
             outputs=read_outputs(subtable(table, "outputs"), declared),
             solver=dict(subtable(table, "solver")),
-            reference=dict(subtable(table, "reference")),
+            reference=read_reference(subtable(table, "reference")),
             title=string(table, "title"),
             name=name,
             source="" if has_functions(table) else _source(table),

@@ -38,7 +38,7 @@ def load_problem(
             raise
         reason = error.strerror if isinstance(error, OSError) else error
         raise ProblemError(f"cannot be read: {reason}", file=str(path)) from None
-    return _loads(data, path.stem, path.name, overrides or {})
+    return _loads(data, path.stem, path.name, overrides or {}, path.parent)
 
 
 def loads_problem(
@@ -49,7 +49,11 @@ def loads_problem(
 
 
 def _loads(
-    data: bytes, name: str, file: str, overrides: Mapping[str, object]
+    data: bytes,
+    name: str,
+    file: str,
+    overrides: Mapping[str, object],
+    folder: Path | None = None,
 ) -> Problem:
     if len(data) > MAX_BYTES:
         raise ProblemError(f"more than {MAX_BYTES} bytes", file=file)
@@ -72,7 +76,16 @@ def _loads(
         raise ProblemError(f"not valid TOML: {error}", file=file) from None
     for key, value in overrides.items():
         _override(table, key, value, file)
+    if folder is not None:
+        _resolve(table, folder)
     return make_problem(table, name, file)
+
+
+def _resolve(table: dict[str, object], folder: Path) -> None:
+    """Files are named relative to the problem file, and found from anywhere."""
+    reference = table.get("reference")
+    if isinstance(reference, dict) and isinstance(reference.get("file"), str):
+        reference["file"] = str(folder.absolute() / reference["file"])
 
 
 def _check_dots(data: bytes, file: str) -> None:

@@ -84,6 +84,18 @@ class Condition:
 
 
 @dataclass(frozen=True)
+class ReferenceChoice:
+    """What a solution is judged by where there is no exact one.
+
+    - `method`: "auto" (a classical solution, if there is a method) or "none".
+    - `file`: a data file that holds the solution instead; "" for none.
+    """
+
+    method: str = "auto"
+    file: str = ""
+
+
+@dataclass(frozen=True)
 class Problem:
     """A differential equation with everything that makes its solution unique.
 
@@ -100,7 +112,7 @@ class Problem:
     exact: dict[str, Expression] = field(default_factory=dict)
     outputs: dict[str, Expression] = field(default_factory=dict)
     solver: dict[str, object] = field(default_factory=dict)
-    reference: dict[str, object] = field(default_factory=dict)
+    reference: ReferenceChoice = ReferenceChoice()
     title: str = ""
     name: str = field(default="problem", compare=False)
     source: str = field(default="", compare=False)

@@ -13,11 +13,11 @@ from pinnlab.equation.expression import (
 )
 from pinnlab.equation.parser import parse_equation, parse_expression
 from pinnlab.equation.scope import Scope
-from pinnlab.errors import ProblemError, located, nearest
+from pinnlab.errors import ProblemError, located, nearest, quoted
 from pinnlab.problem.constants import check_constants
 from pinnlab.problem.declarations import Declarations
 from pinnlab.problem.places import EVERYWHERE, parse_places
-from pinnlab.problem.problem import Condition, Equation, Place
+from pinnlab.problem.problem import Condition, Equation, Place, ReferenceChoice
 from pinnlab.problem.tables import Table, as_list, only_keys, shown
 
 
@@ -69,6 +69,22 @@ def read_outputs(table: Table, declared: Declarations) -> dict[str, Expression]:
         with located(key=f"outputs.{name}"):
             found[name], _ = _expression(value, declared)
     return found
+
+
+def read_reference(table: Table) -> ReferenceChoice:
+    """What a solution is judged by. Raises `ProblemError` for what is wrong."""
+    with located(key="reference"):
+        only_keys(table, ("method", "file"))
+        for key, value in table.items():
+            if not isinstance(value, str):
+                message = f"expected a text, found {shown(value)}"
+                raise ProblemError(message, key=f"reference.{key}")
+        method, file = str(table.get("method", "auto")), str(table.get("file", ""))
+        if method not in ("auto", "none"):
+            raise ProblemError(f"unknown method {quoted(method)} (auto, none)")
+        if file and "method" in table:
+            raise ProblemError("give a method or a file, not both")
+        return ReferenceChoice(method, file)
 
 
 def _expression(value: object, declared: Declarations) -> tuple[Expression, bool]:

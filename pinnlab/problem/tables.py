@@ -11,7 +11,7 @@ TABLES = (
     "title", "coordinates", "fields", "periodic", "parameters", "definitions",
     "equations", "conditions", "exact", "outputs", "solver", "reference",
 )  # fmt: skip
-NOT_YET = ("geometry", "regions", "data", "history", "reference")
+NOT_YET = ("geometry", "regions", "data", "history")
 REQUIRED = ("coordinates", "fields", "equations")
 
 BEFORE_TABLES: Mapping[str, type | tuple[type, ...]] = {

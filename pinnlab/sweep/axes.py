@@ -8,13 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pinnlab.errors import ProblemError, quoted
+from pinnlab.sweep.ranges import LARGEST, is_number, read_range
 
 
 Value = str | int | float | bool
 Settings = dict[str, Value]
 
-LARGEST = 100_000
-RANGES = ("lin", "log")
 COMPARISONS = {
     "<=": operator.le,
     ">=": operator.ge,
@@ -30,10 +29,12 @@ class Axis:
 
     - `keys`: what `--set` calls them, or `seed`, `target`, `budget`, `problem`.
     - `values`: a row for each step, a value for each key.
+    - `name`: of the dimension where the rows are draws; else the keys name it.
     """
 
     keys: tuple[str, ...]
     values: tuple[tuple[Value, ...], ...]
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def read_values(value: object, where: str) -> tuple[Value, ...]:
     integers, values within rounding of an integer are integers.
     """
     if isinstance(value, Mapping):
-        return _range(value, where)
+        return _steps(value, where)
     if not isinstance(value, list) or not value:
         message = (
             f"expected a list with values or a range such as {{ log = [1e-3, 1e-1], "
@@ -117,49 +118,19 @@ def combinations(
             yield settings
 
 
-def _range(table: Mapping[str, object], where: str) -> tuple[Value, ...]:
-    kinds = [k for k in table if k in RANGES]
-    if len(kinds) != 1 or set(table) != {kinds[0], "n"}:
+def _steps(table: Mapping[str, object], where: str) -> tuple[Value, ...]:
+    found, n = read_range(table, where)
+    if n is None:
         message = (
-            "expected { lin = [a, b], n = 5 } or { log = [a, b], n = 5 }, found "
-            f"{', '.join(table) or 'nothing'}"
+            "n is missing, as in { log = [a, b], n = 5 }; only a design of random or "
+            "sobol, or a search, takes a range without it"
         )
         raise ProblemError(message, key=where)
-    kind, ends, n = kinds[0], table[kinds[0]], table["n"]
-    if not isinstance(n, int) or isinstance(n, bool) or not 2 <= n <= LARGEST:
-        raise ProblemError(f"n must be 2 to {LARGEST}, found {n!r}", key=where)
-    if not isinstance(ends, list) or len(ends) != 2 or not all(map(_number, ends)):
-        raise ProblemError(f"expected two numbers, found {ends!r}", key=where)
-    a, b = (float(e) for e in ends)
-    if a == b or (kind == "log" and min(a, b) <= 0):
-        need = "two different numbers" + (" above 0" if kind == "log" else "")
-        raise ProblemError(f"{kind} needs {need}, found {ends!r}", key=where)
-    steps = [i / (n - 1) for i in range(n)]
-    if kind == "lin":
-        inner = [a + (b - a) * s for s in steps]
-    else:
-        inner = [a ** (1 - s) * b**s for s in steps]
-    whole = all(isinstance(e, int) for e in ends)
-    return tuple(_tidy(v, whole) for v in (a, *inner[1:-1], b))
-
-
-def _tidy(value: float, whole: bool) -> Value:
-    """The value to 12 digits: 0.01, not 0.010000000000000002."""
-    if whole and abs(value - round(value)) <= 1e-9 * abs(value):
-        return round(value)
-    return float(f"{value:.12g}")
-
-
-def _number(value: object) -> bool:
-    return (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and math.isfinite(value)
-    )
+    return found.steps(n)
 
 
 def _check_value(value: object, where: str) -> None:
-    if not isinstance(value, str | bool) and not _number(value):
+    if not isinstance(value, str | bool) and not is_number(value):
         message = f"expected numbers, texts or booleans, found {value!r}"
         raise ProblemError(message, key=where)
 
@@ -183,4 +154,4 @@ def _test(test: object, where: str) -> tuple[str, tuple[Value, ...]]:
 def _meets(value: Value, how: str, tested: tuple[Value, ...]) -> bool:
     if how == "in":
         return value in tested
-    return _number(value) and bool(COMPARISONS[how](value, tested[0]))
+    return is_number(value) and bool(COMPARISONS[how](value, tested[0]))

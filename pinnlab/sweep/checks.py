@@ -1,7 +1,6 @@
 """What is known before a sweep starts: its errors, its size, its time and disk."""
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +26,6 @@ class Estimate:
     done: int
     seconds: float
     disk: int
-    warnings: tuple[str, ...]
 
 
 def check_plan(plan: Plan, folder: Path) -> tuple[str, ...]:
@@ -49,20 +47,27 @@ def check_plan(plan: Plan, folder: Path) -> tuple[str, ...]:
 
 
 def estimate(
-    plan: Plan, folder: Path, workers: int, warnings: Iterable[str] = ()
+    plan: Plan, folder: Path, workers: int, trials: int | None = None
 ) -> Estimate:
-    """How long what is missing may take with this many workers, and its disk."""
+    """How long what is missing may take with this many workers, and its disk.
+
+    **Arguments:**
+
+    - `trials`: of a search; each like the longest and largest run of the plan.
+    """
     missing = [r for r in plan.runs if state(folder, r.id) is not State.DONE]
     spans = [longest_span(r) for r in missing]
     sizes = {r.problem: 0 for r in plan.runs}
     for text in sizes:
         sizes[text] = _bytes(loads_problem(text))
+    if trials:
+        seconds = max(map(longest_span, plan.runs)) * math.ceil(trials / workers)
+        return Estimate(trials, 0, seconds, trials * max(sizes.values()))
     return Estimate(
         runs=len(plan.runs),
         done=len(plan.runs) - len(missing),
         seconds=max(max(spans, default=0.0), sum(spans) / workers),
         disk=sum(sizes[r.problem] for r in missing),
-        warnings=tuple(warnings),
     )
 
 

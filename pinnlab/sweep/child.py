@@ -6,7 +6,9 @@ import threading
 import traceback
 from pathlib import Path
 
-from pinnlab.sweep.folder import files, read_json, record_error
+from pinnlab.errors import Preempted
+from pinnlab.signals import Listener, listening
+from pinnlab.sweep.folder import files, load_plan, read_json, record_error
 
 
 STOPPED = 75
@@ -14,39 +16,77 @@ STOPPED = 75
 
 
 def main(folder: Path, run: str) -> None:
-    """Solve what the specification says; leave the result, or the reason for none."""
+    """Solve what the specification says; leave the result, or the reason for none.
+
+    SIGTERM and SIGUSR1 leave a checkpoint and the status `STOPPED`.
+    """
     threading.Thread(target=_end_with_the_input, daemon=True).start()
     try:
-        solve_spec(folder, run)
+        with listening() as signals:
+            solve_spec(folder, run, signals)
+    except Preempted as stopped:
+        print(stopped, flush=True)
+        sys.exit(STOPPED)
     except (ValueError, ArithmeticError, MemoryError) as error:
-        record_error(folder, run, type(error).__name__, str(error))
+        _give_up(folder, run, type(error).__name__, str(error))
     except Exception as error:
         # A defect: the driver goes on with the other runs, the log has the details.
         traceback.print_exc()
-        record_error(folder, run, type(error).__name__, f"{error} (see its log)")
+        _give_up(folder, run, type(error).__name__, f"{error} (see its log)")
 
 
-def solve_spec(folder: Path, run: str) -> None:
-    """Solve a run in this process and save the result."""
+def solve_spec(folder: Path, run: str, signals: Listener) -> None:
+    """Solve a run in this process and save the result.
+
+    Goes on from the checkpoint of an attempt that was cut off.
+    """
     from pinnlab.cache import keep_compiled_programs
+    from pinnlab.keeper import Keeper
     from pinnlab.problem.file import loads_problem
     from pinnlab.solver import solve
+    from pinnlab.sweep.going import Reporter
 
+    keep_compiled_programs()
+    plan = load_plan(folder)
+    if plan.batch:
+        from pinnlab.sweep.batch import solve_batch
+
+        solve_batch(folder, plan, run)
+        return
     own = files(folder, run)
     spec = read_json(own.spec)
-    keep_compiled_programs()
+    keeper = Keeper(own.checkpoint, resume=True, say=_say, signals=signals)
     solution = solve(
         loads_problem(spec["problem"], spec["name"]),
         target=spec["target"],
         budget=spec["budget"],
         seed=spec["seed"],
         reference=spec["reference"],
+        progress=Reporter(own.going),
+        keeper=keeper,
     )
-    solution.save(own.result, force=True)
+    with signals.deferred():
+        solution.save(own.result, force=True)
+        keeper.finish()
+
+
+def _give_up(folder: Path, run: str, kind: str, message: str) -> None:
+    """Record a failure. The next attempt starts anew, not from what led to it."""
+    own = files(folder, run)
+    for path in own.checkpoint.parent.glob(f"{own.checkpoint.name}*"):
+        path.unlink(missing_ok=True)
+    record_error(folder, run, kind, message)
+
+
+def _say(message: str) -> None:
+    print(message, flush=True)
 
 
 def _end_with_the_input() -> None:
-    """End the process when whoever started it closes its input, or dies."""
+    """End the process when whoever started it closes its input, or dies.
+
+    At once, without a checkpoint: somebody else may own the run already.
+    """
     # Not sys.stdin: its lock would be held when the interpreter ends.
     while os.read(0, 4096):
         pass

@@ -120,7 +120,7 @@ def is_dataset(path: Path) -> bool:
 
 
 def _dimension(axis: Axis, names: Mapping[str, str]) -> str:
-    return "_".join(names[key] for key in axis.keys)
+    return axis.name or "_".join(names[key] for key in axis.keys)
 
 
 def _place(axes: tuple[Axis, ...], settings: Settings) -> tuple[int, ...]:

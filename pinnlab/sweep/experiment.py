@@ -1,10 +1,9 @@
 """The experiment file: what is swept, over what, and with which resources."""
 
 import dataclasses
-import math
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,58 +11,54 @@ from pinnlab.errors import ProblemError, located, nearest, quoted
 from pinnlab.sweep.axes import (
     Axis,
     Exclusion,
+    Settings,
     Value,
     read_axis,
     read_exclusion,
     read_group,
 )
+from pinnlab.sweep.design import DESIGNS, GRID, Design, Factor
+from pinnlab.sweep.ranges import LARGEST, Range, read_range
+from pinnlab.sweep.reading import (
+    boolean,
+    choice,
+    entries,
+    flat,
+    integer,
+    known_keys,
+    read_table,
+    read_tables,
+    span,
+    text,
+)
+from pinnlab.sweep.resources import (
+    SCHEDULERS,
+    Jobs,
+    Resources,
+    read_jobs,
+    read_resources,
+)
+from pinnlab.sweep.search import Search, read_search
 
 
 OF_A_RUN = ("problem", "seed", "target", "budget")
 """Axes that are no settings of the problem file."""
-TABLES = ("axes", "zip", "exclude", "solver", "resources", "slurm")
-TOP = ("title", *OF_A_RUN, "reference", *TABLES)
-SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-BYTES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
-BYTES |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}
-
-
-@dataclass(frozen=True)
-class Resources:
-    """What one run needs. `memory` in bytes, `time` in seconds; 0: not limited."""
-
-    cpus: int = 1
-    gpus: int = 0
-    memory: int = 2 * 10**9
-    time: float = 0.0
-
-
-@dataclass(frozen=True)
-class Slurm:
-    """`[slurm]`: the jobs of a sweep on a cluster.
-
-    - `workers`: the most jobs at one time.
-    - `walltime`: of one job, in seconds.
-    - `setup`: lines of shell before Python starts (modules, environments).
-    - `extra`: more options of sbatch, as in `--constraint=a100`.
-    - `interface`: the network interface that jobs and this computer share.
-    """
-
-    partition: str = ""
-    account: str = ""
-    workers: int = 8
-    walltime: float = 3600.0
-    setup: tuple[str, ...] = ()
-    extra: tuple[str, ...] = ()
-    interface: str = ""
+DRAWN = ("design", "runs", "design_seed")
+TABLES = ("axes", "zip", "exclude", "solver", "search", "resources", *SCHEDULERS)
+TOP = ("title", *OF_A_RUN, "reference", "batch", *DRAWN, *TABLES)
 
 
 @dataclass(frozen=True)
 class Experiment:
     """A sweep as it is written.
 
-    `fixed` are the settings that all runs share; with `reference` each is also solved
-    classically. `folder` is that of the file: paths in it are relative to this.
+    - `fixed`: the settings that all runs share; with `reference` each is also solved
+      classically.
+    - `axes`: all combinations of them are run; for a search empty, which chooses from
+      `factors`.
+    - `jobs`: of each scheduler.
+    - `folder`: that of the file; paths in it are relative to this.
+    - `batch`: runs that differ only in numbers are solved as one ensemble.
     """
 
     title: str
@@ -71,9 +66,12 @@ class Experiment:
     axes: tuple[Axis, ...]
     exclusions: tuple[Exclusion, ...]
     resources: Resources
-    slurm: Slurm
+    jobs: dict[str, Jobs]
     folder: Path
     reference: bool
+    batch: bool = False
+    search: Search | None = None
+    factors: tuple[Factor, ...] = ()
 
 
 def load_experiment(path: str | Path) -> Experiment:
@@ -93,20 +91,134 @@ def load_experiment(path: str | Path) -> Experiment:
         return _experiment(table, path)
 
 
-def span(value: object, where: str) -> float:
-    """Seconds from a number or a text such as `90s`, `2m`, `1.5h`."""
-    return _scaled(value, SECONDS, where, "a time such as 90, 60s, 2m, 1h")
-
-
 def _experiment(table: Mapping[str, object], path: Path) -> Experiment:
-    _known(table, TOP, "")
+    known_keys(table, TOP, "")
     fixed: dict[str, Value] = {}
     for key in OF_A_RUN:
         if key in table:
             fixed[key] = _of_a_run(key, table[key], key)
-    fixed |= _flat(_table(table, "solver"), "solver")
-    axes = _axes(table)
-    keys = tuple(k for a in axes for k in a.keys)
+    fixed |= flat(read_table(table, "solver"), "solver")
+    search = read_search(table)
+    design = _design(table, search)
+    varied = _varied(table, ranges=bool(search or design))
+    keys = tuple(k for v in varied for k in v.keys)
+    _check_keys(keys, fixed)
+    exclusions = tuple(
+        read_exclusion(dict(entries(e)), keys, f"exclude[{i}]")
+        for i, e in enumerate(read_tables(table, "exclude"))
+    )
+    experiment = Experiment(
+        title=text(table.get("title", path.stem), "title"),
+        fixed=fixed,
+        axes=tuple(v for v in varied if isinstance(v, Axis)),
+        exclusions=exclusions,
+        resources=read_resources(read_table(table, "resources")),
+        jobs=read_jobs(table),
+        folder=path.parent,
+        reference=boolean(table.get("reference", True), "reference"),
+        batch=boolean(table.get("batch", False), "batch"),
+    )
+    if search and experiment.batch:
+        raise ProblemError("a search chooses one run after another", key="batch")
+    if search:
+        if "seed" in keys:
+            message = "is no axis of a search: give one, as in seed = 0"
+            raise ProblemError(message, key="axes.seed")
+        factors = tuple(map(_factor, varied))
+        return dataclasses.replace(experiment, axes=(), search=search, factors=factors)
+    if design:
+        axes = _drawn(design, varied, exclusions)
+        return dataclasses.replace(experiment, axes=axes)
+    return experiment
+
+
+def _design(table: Mapping[str, object], search: Search | None) -> Design | None:
+    """How combinations are drawn; None for all of them, and for a search."""
+    kind = choice(table.get("design", GRID), "design", DESIGNS)
+    if kind == GRID:
+        for key in DRAWN[1:]:
+            if key in table:
+                message = 'only a design of "random" or "sobol" has it'
+                raise ProblemError(message, key=key)
+        return None
+    if search:
+        raise ProblemError("a search chooses its runs itself", key="design")
+    if "runs" not in table:
+        message = f"missing: how many runs, as in runs = 64 (design = {kind!r})"
+        raise ProblemError(message, key="runs")
+    count = integer(table["runs"], "runs", 1, LARGEST)
+    seed = integer(table.get("design_seed", 0), "design_seed", 0, 2**31 - 1)
+    return Design(kind, count, seed)
+
+
+def _drawn(
+    design: Design, varied: list[Axis | Factor], exclusions: tuple[Exclusion, ...]
+) -> tuple[Axis, ...]:
+    """The draws as an axis, and the seeds as another."""
+    seeds = [v for v in varied if isinstance(v, Axis) and v.keys == ("seed",)]
+    factors = [_factor(v) for v in varied if v not in seeds]
+    if not factors:
+        raise ProblemError("missing: what is drawn beside the seeds", key="axes")
+    drawn = {k for f in factors for k in f.keys}
+    early = [e for e in exclusions if {key for key, *_ in e.tests} <= drawn]
+
+    def left_out(settings: Settings) -> bool:
+        return any(e.holds(settings) for e in early)
+
+    return design.drawn(factors, left_out), *seeds
+
+
+def _factor(varied: Axis | Factor) -> Factor:
+    if isinstance(varied, Factor):
+        return varied
+    return Factor(varied.keys, varied.values)
+
+
+def _varied(table: Mapping[str, object], *, ranges: bool) -> list[Axis | Factor]:
+    """The axes, and with `ranges` what is a range without steps."""
+    found: list[Axis | Factor] = []
+    for key, value in entries(read_table(table, "axes")):
+        if ranges and isinstance(value, Mapping) and "n" not in value:
+            between, _ = read_range(value, f"axes.{key}")
+            found.append(Factor((key,), between))
+        else:
+            found.append(read_axis(key, value))
+    found += [
+        read_group(dict(entries(g)), f"zip[{i}]")
+        for i, g in enumerate(read_tables(table, "zip"))
+    ]
+    if not found:
+        message = 'missing: what varies, as in "parameters.nu" = [0.1, 0.01]'
+        raise ProblemError(message, key="axes")
+    for one in found:
+        for i, key in enumerate(one.keys):
+            _check_values(key, _values(one, i))
+    return found
+
+
+def _values(varied: Axis | Factor, column: int) -> list[Value]:
+    """The values of one of its keys, of a range the ends."""
+    if isinstance(varied, Axis):
+        return [row[column] for row in varied.values]
+    if isinstance(varied.choices, Range):
+        ends = varied.choices.low, varied.choices.high
+        return [int(e) if varied.choices.whole else e for e in ends]
+    return [row[column] for row in varied.choices]
+
+
+def _check_values(key: str, values: list[Value]) -> None:
+    if key in OF_A_RUN:
+        for value in values:
+            _of_a_run(key, value, f"axes.{key}")
+    elif not re.fullmatch(r"[^.]+(\.[^.]+)+", key):
+        message = (
+            f"{quoted(key)} is no setting: expected {', '.join(OF_A_RUN)}, or "
+            'a quoted path such as "parameters.nu", "solver.network.width"'
+        )
+        raise ProblemError(message, key="axes", hint=nearest(key, OF_A_RUN))
+
+
+def _check_keys(keys: tuple[str, ...], fixed: Mapping[str, Value]) -> None:
     for key in keys:
         if keys.count(key) > 1:
             raise ProblemError(f"{quoted(key)} is an axis twice", key="axes")
@@ -115,181 +227,16 @@ def _experiment(table: Mapping[str, object], path: Path) -> Experiment:
     if "problem" not in (*fixed, *keys):
         message = "missing: a gallery name or a file, as in problem = 'burgers'"
         raise ProblemError(message, key="problem")
-    excluded = _list(table, "exclude")
-    return Experiment(
-        title=_text(table.get("title", path.stem), "title"),
-        fixed=fixed,
-        axes=axes,
-        exclusions=tuple(
-            read_exclusion(dict(_entries(e)), keys, f"exclude[{i}]")
-            for i, e in enumerate(excluded)
-        ),
-        resources=_resources(_table(table, "resources")),
-        slurm=_slurm(_table(table, "slurm")),
-        folder=path.parent,
-        reference=_boolean(table.get("reference", True), "reference"),
-    )
-
-
-def _axes(table: Mapping[str, object]) -> tuple[Axis, ...]:
-    axes = [read_axis(k, v) for k, v in _entries(_table(table, "axes"))]
-    axes += [
-        read_group(dict(_entries(g)), f"zip[{i}]")
-        for i, g in enumerate(_list(table, "zip"))
-    ]
-    if not axes:
-        message = 'missing: what varies, as in "parameters.nu" = [0.1, 0.01]'
-        raise ProblemError(message, key="axes")
-    for axis in axes:
-        for i, key in enumerate(axis.keys):
-            where = f"axes.{key}"
-            if key in OF_A_RUN:
-                for values in axis.values:
-                    _of_a_run(key, values[i], where)
-            elif not re.fullmatch(r"[^.]+(\.[^.]+)+", key):
-                message = (
-                    f"{quoted(key)} is no setting: expected {', '.join(OF_A_RUN)}, or "
-                    'a quoted path such as "parameters.nu", "solver.network.width"'
-                )
-                raise ProblemError(message, key="axes", hint=nearest(key, OF_A_RUN))
-    return tuple(axes)
-
-
-def _entries(
-    table: Mapping[str, object], path: str = ""
-) -> Iterator[tuple[str, object]]:
-    """Dotted keys and values: in TOML `parameters.nu = ...` is a table in a table."""
-    for key, value in table.items():
-        if (
-            isinstance(value, Mapping)
-            and value
-            and not {"lin", "log", "n"} & set(value)
-        ):
-            yield from _entries(value, f"{path}{key}.")
-        else:
-            yield path + key, value
 
 
 def _of_a_run(key: str, value: object, where: str) -> Value:
     if key == "problem":
-        return _text(value, where)
+        return text(value, where)
     if key == "seed":
-        return _integer(value, where, 0, 2**31 - 1)
+        return integer(value, where, 0, 2**31 - 1)
     if key == "budget":
         span(value, where)
         return value  # pyright: ignore[reportReturnType]
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
         raise ProblemError(f"expected a positive number, found {value!r}", key=where)
     return value
-
-
-def _resources(table: Mapping[str, object]) -> Resources:
-    _known(table, [f.name for f in dataclasses.fields(Resources)], "resources")
-    plain = Resources()
-    where = "resources."
-    return Resources(
-        cpus=_integer(table.get("cpus", plain.cpus), where + "cpus", 1, 4096),
-        gpus=_integer(table.get("gpus", plain.gpus), where + "gpus", 0, 64),
-        memory=int(
-            _scaled(
-                table.get("memory", plain.memory),
-                BYTES,
-                where + "memory",
-                "a size such as 500MB, 2GB",
-            )
-        ),
-        time=span(table["time"], where + "time") if "time" in table else plain.time,
-    )
-
-
-def _slurm(table: Mapping[str, object]) -> Slurm:
-    names = [f.name for f in dataclasses.fields(Slurm)]
-    _known(table, names, "slurm")
-    found: dict[str, object] = {}
-    for key, value in table.items():
-        where = f"slurm.{key}"
-        if key == "workers":
-            found[key] = _integer(value, where, 1, 10_000)
-        elif key == "walltime":
-            found[key] = span(value, where)
-        elif key in ("setup", "extra"):
-            if not isinstance(value, list):
-                raise ProblemError(f"expected a list, found {value!r}", key=where)
-            found[key] = tuple(_text(v, where) for v in value)
-        else:
-            found[key] = _text(value, where)
-    return dataclasses.replace(Slurm(), **found)
-
-
-def _flat(table: Mapping[str, object], path: str) -> dict[str, Value]:
-    """A table of tables as dotted keys."""
-    found: dict[str, Value] = {}
-    for key, value in table.items():
-        where = f"{path}.{key}"
-        if isinstance(value, Mapping):
-            found |= _flat(value, where)
-        elif isinstance(value, str | int | float):
-            found[where] = value
-        else:
-            raise ProblemError(f"expected a value, found {value!r}", key=where)
-    return found
-
-
-def _known(table: Mapping[str, object], names: tuple | list, where: str) -> None:
-    for key in table:
-        if key not in names:
-            raise ProblemError(
-                f"unknown key {quoted(key)} (known: {', '.join(names)})",
-                key=where or None,
-                hint=nearest(key, names),
-            )
-
-
-def _table(table: Mapping[str, object], key: str) -> Mapping[str, object]:
-    value = table.get(key, {})
-    if not isinstance(value, Mapping):
-        raise ProblemError(f"expected a table, found {value!r}", key=key)
-    return value
-
-
-def _list(table: Mapping[str, object], key: str) -> list:
-    value = table.get(key, [])
-    if not isinstance(value, list) or not all(isinstance(v, Mapping) for v in value):
-        raise ProblemError(f"expected a list of tables ([[{key}]])", key=key)
-    return value
-
-
-def _text(value: object, where: str) -> str:
-    if not isinstance(value, str):
-        raise ProblemError(f"expected a text, found {value!r}", key=where)
-    return value
-
-
-def _boolean(value: object, where: str) -> bool:
-    if not isinstance(value, bool):
-        raise ProblemError(f"expected true or false, found {value!r}", key=where)
-    return value
-
-
-def _integer(value: object, where: str, least: int, most: int) -> int:
-    if type(value) is not int or not least <= value <= most:
-        message = f"expected an integer from {least} to {most}, found {value!r}"
-        raise ProblemError(message, key=where)
-    return value
-
-
-def _scaled(
-    value: object, units: Mapping[str, float], where: str, expected: str
-) -> float:
-    """A number, or a text of a number and a unit, as a positive finite number."""
-    match = re.fullmatch(r"\s*([0-9.]+(?:e[0-9]+)?)\s*([a-z]*)\s*", str(value).lower())
-    try:
-        if isinstance(value, bool) or match is None:
-            raise ValueError
-        found = float(match[1]) * units[match[2]]
-        if not 0 < found < math.inf:
-            raise ValueError
-    except (ValueError, KeyError):
-        message = f"expected {expected}, found {value!r}"
-        raise ProblemError(message, key=where) from None
-    return found

@@ -14,15 +14,17 @@ from pinnlab.sweep.plan import Plan, Run, plan_table, read_plan
 
 
 PLAN = "plan.json"
+ENDS = (".json", ".h5", ".error.json", ".log", ".ckpt", ".going.json", ".pruned.json")
 
 
 class State(Enum):
-    """How far a run is."""
+    """How far a run is. `PRUNED`: a search stopped it, since others were better."""
 
     MISSING = "missing"
     RUNNING = "running"
     DONE = "done"
     FAILED = "failed"
+    PRUNED = "pruned"
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,8 @@ class Files:
     """The files of one run.
 
     - `spec`: what to run; `result`: the HDF5 file; `error`: why the last attempt left
-      none; `log`: what it printed.
+      none; `log`: what it printed; `checkpoint`: what an attempt that was cut off left.
+    - `going`: how far it is while it trains; `pruned`: why it was stopped as hopeless.
     - `lease`: begins the names of the files that say who works on it; they are in a
       folder that has no others, so that it is quick to list.
     """
@@ -39,13 +42,15 @@ class Files:
     result: Path
     error: Path
     log: Path
+    checkpoint: Path
+    going: Path
+    pruned: Path
     lease: Path
 
 
 def files(folder: Path, run: str) -> Files:
     """The files of the run of this id."""
-    ends = (".json", ".h5", ".error.json", ".log")
-    own = (folder / "runs" / f"{run}{end}" for end in ends)
+    own = (folder / "runs" / f"{run}{end}" for end in ENDS)
     return Files(*own, lease=folder / "leases" / run)
 
 
@@ -59,6 +64,8 @@ def state(folder: Path, run: str) -> State:
     own = files(folder, run)
     if own.result.exists():
         return State.DONE
+    if own.pruned.exists():
+        return State.PRUNED
     if holder(own.lease) is not None:
         return State.RUNNING
     return State.FAILED if own.error.exists() else State.MISSING

@@ -13,14 +13,14 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from pinnlab.plotting.style import COLORS, GRAY, LOGARITHMIC, RC, VERDICTS
 from pinnlab.plotting.style import math as symbol
 from pinnlab.sweep.dataset import SEED, SPREAD, Dataset, seed_statistics
+from pinnlab.sweep.design import DRAW
+from pinnlab.sweep.scattered import SPAN, against, parallel, settings_of
+from pinnlab.sweep.search import TRIAL
 
 
 WIDTH, HEIGHT = 4.6, 3.4
 MOST_LINES = len(COLORS)
 MOST_TICKS = 8
-SPAN = 20.0
-"""Largest over smallest value from which an axis is logarithmic."""
-
 LABELS = {
     "rel_l2": "relative $L^2$ error",
     "estimate": "estimated relative $L^2$ error",
@@ -33,7 +33,9 @@ def sweep_figure(dataset: Dataset) -> Figure:
 
     One axis gives a line with a band over the seeds; two give a heat map and lines;
     more give a line for each and a heat map of the first two, medians over the rest.
-    The last panel has error against time, and the runs that no other beats in both.
+    Runs that were drawn or searched give parallel coordinates, and the error against
+    each setting. The last panel has error against time, and the runs that no other
+    beats in both.
 
     !!! example
         ```python
@@ -43,11 +45,17 @@ def sweep_figure(dataset: Dataset) -> Figure:
     name = measure(dataset)
     dims = [d for d in dataset.dims if d != SEED]
     cells: list[Callable[[Axes], Axes]] = []
-    if len(dims) >= 2:
+    if {DRAW, TRIAL} & set(dims):
+        label = LABELS[name]
+        cells.append(lambda ax: parallel(dataset, name, ax, label))
+        for setting in settings_of(dataset):
+            cells.append(lambda ax, n=setting: against(dataset, name, n, ax, label))
+        dims = []
+    elif len(dims) >= 2:
         cells.append(lambda ax: heat_map(dataset, name, dims[0], dims[1], ax))
     if len(dims) == 2:
         cells.append(lambda ax: lines(dataset, name, dims[0], ax, split=dims[1]))
-    else:
+    elif not cells or dims:
         cells += [lambda ax, d=d: lines(dataset, name, d, ax) for d in dims or [SEED]]
     cells.append(lambda ax: pareto(dataset, name, ax))
     columns = min(3, len(cells))

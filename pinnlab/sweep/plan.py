@@ -10,7 +10,9 @@ from pathlib import Path
 from pinnlab.errors import ProblemError
 from pinnlab.problem.file import load_problem
 from pinnlab.sweep.axes import Axis, Settings, Value, combinations
-from pinnlab.sweep.experiment import OF_A_RUN, Experiment, Resources, Slurm, span
+from pinnlab.sweep.experiment import OF_A_RUN, Experiment
+from pinnlab.sweep.reading import span
+from pinnlab.sweep.resources import Jobs, Resources
 
 
 DEFAULT_TARGET = 1e-3
@@ -53,13 +55,18 @@ class Run:
 
 @dataclass(frozen=True)
 class Plan:
-    """All the runs of a sweep, and how they are to be run."""
+    """All the runs of a sweep, and how they are to be run.
+
+    - `jobs`: of each scheduler.
+    - `batch`: a process does all the runs that differ only in seeds and parameters.
+    """
 
     title: str
     axes: tuple[Axis, ...]
     runs: tuple[Run, ...]
     resources: Resources
-    slurm: Slurm
+    jobs: dict[str, Jobs]
+    batch: bool = False
 
     def run(self, name: str) -> Run:
         """The run whose id begins with `name`.
@@ -81,7 +88,7 @@ def make_plan(experiment: Experiment, lookup: Lookup) -> Plan:
     """
     runs: dict[str, Run] = {}
     for settings in combinations(experiment.axes, experiment.exclusions):
-        run = _run(experiment, settings, lookup)
+        run = make_run(experiment, settings, lookup)
         if run.id in runs:
             message = (
                 f"two combinations are the same run: {described(settings)} and "
@@ -96,7 +103,8 @@ def make_plan(experiment: Experiment, lookup: Lookup) -> Plan:
         experiment.axes,
         tuple(runs.values()),
         experiment.resources,
-        experiment.slurm,
+        experiment.jobs,
+        experiment.batch,
     )
 
 
@@ -124,24 +132,32 @@ def read_plan(table: Mapping) -> Plan:
     """
     try:
         axes = (
-            Axis(tuple(a["keys"]), tuple(tuple(v) for v in a["values"]))
+            Axis(tuple(a["keys"]), tuple(tuple(v) for v in a["values"]), a["name"])
             for a in table["axes"]
         )
-        slurm = dict(table["slurm"])
-        for key in ("setup", "extra"):
-            slurm[key] = tuple(slurm[key])
+        jobs = {name: _read_jobs(own) for name, own in table["jobs"].items()}
         return Plan(
             table["title"],
             tuple(axes),
             tuple(Run(**r) for r in table["runs"]),
             Resources(**table["resources"]),
-            Slurm(**slurm),
+            jobs,
+            table.get("batch", False),
         )
     except (KeyError, TypeError) as error:
         raise ProblemError(f"the plan of this sweep is damaged: {error}") from error
 
 
-def _run(experiment: Experiment, settings: Settings, lookup: Lookup) -> Run:
+def _read_jobs(table: Mapping) -> Jobs:
+    setup, extra = (tuple(table[key]) for key in ("setup", "extra"))
+    return dataclasses.replace(Jobs(**table), setup=setup, extra=extra)
+
+
+def make_run(experiment: Experiment, settings: Settings, lookup: Lookup) -> Run:
+    """The run of one combination.
+
+    Raises `ProblemError` where it makes no problem.
+    """
     every = experiment.fixed | settings
     path = _problem_path(str(every["problem"]), experiment.folder, lookup)
     changes = {k: v for k, v in every.items() if k not in OF_A_RUN}

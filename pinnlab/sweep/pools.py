@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pinnlab.errors import ProblemError, nearest
-from pinnlab.sweep.experiment import Resources
 from pinnlab.sweep.plan import Plan
+from pinnlab.sweep.resources import SCHEDULERS, Resources
 from pinnlab.sweep.supervise import Job, Outcome, supervise
 
 
-PLACES = ("local", "slurm", "runner")
-ADDRESSES = ("tcp://", "tls://")
+PLACES = ("local", "runner", *SCHEDULERS)
+FILE = "file:"
+ADDRESSES = ("tcp://", "tls://", FILE)
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,14 @@ class Pool:
 
 def check_place(on: str) -> None:
     """Raise `ProblemError` where `on` is no place for a sweep."""
+    path = Path(on.removeprefix(FILE))
+    if on.startswith(FILE) and not path.is_file():
+        message = f"--on {on}: there is no such file of a Dask scheduler"
+        raise ProblemError(message)
     if on in PLACES or on.startswith(ADDRESSES):
         return
-    message = f"--on {on}: expected {', '.join(PLACES)} or tcp://HOST:PORT"
+    places = ", ".join(PLACES)
+    message = f"--on {on}: expected {places}, tcp://HOST:PORT or file:PATH"
     raise ProblemError(message, hint=nearest(on, PLACES))
 
 
@@ -39,8 +45,8 @@ def pool_size(on: str, plan: Plan, workers: int | None) -> int:
     """The number of runs at one time that a pool would have."""
     if workers:
         return workers
-    if on == "slurm":
-        return plan.slurm.workers
+    if on in SCHEDULERS:
+        return plan.jobs[on].workers
     return 1 if on == "runner" else local_size(plan.resources)
 
 
@@ -52,11 +58,10 @@ def open_pool(on: str, plan: Plan, folder: Path, workers: int | None) -> Iterato
         with local_pool(plan.resources, size) as pool:
             yield pool
     else:
-        from pinnlab.sweep.cluster import dask_pool, slurm_pool
+        from pinnlab.sweep.cluster import dask_pool, job_pool
 
-        opened = (
-            slurm_pool(plan, folder, size) if on == "slurm" else dask_pool(on, size)
-        )
+        jobs = on in SCHEDULERS
+        opened = job_pool(on, plan, folder, size) if jobs else dask_pool(on, size)
         with opened as pool:
             yield pool
 

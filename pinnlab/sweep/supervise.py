@@ -11,6 +11,7 @@ from enum import Enum
 from pathlib import Path
 
 from pinnlab.sweep.beacon import alive, claimed, lost
+from pinnlab.sweep.child import STOPPED
 from pinnlab.sweep.folder import Files, drivers, files, record_error
 
 
@@ -26,10 +27,15 @@ ATTEMPTS = 3
 
 
 class Outcome(Enum):
-    """How an attempt at a run ended. `BUSY`: somebody else works on it."""
+    """How an attempt at a run ended.
+
+    `STOPPED`: it can go on later; `BUSY`: somebody else works on it; `PRUNED`: a search
+    did not want to see its end.
+    """
 
     DONE = "done"
     FAILED = "failed"
+    PRUNED = "pruned"
     STOPPED = "stopped"
     BUSY = "busy"
 
@@ -64,6 +70,8 @@ def supervise(job: Job, devices: str | None = None) -> Outcome:
         # Asked again under the lease: another may just have finished.
         if own.result.exists():
             return Outcome.DONE
+        if own.pruned.exists():
+            return Outcome.PRUNED
         if lease is None:
             return Outcome.BUSY
         if not alive(_driver(job)):
@@ -72,9 +80,12 @@ def supervise(job: Job, devices: str | None = None) -> Outcome:
         code: int | None = 0
         for _ in range(ATTEMPTS):
             code = _attempt(job, own, lease, devices)
+            own.going.unlink(missing_ok=True)
             if own.result.exists():
                 return Outcome.DONE
-            if code is None:
+            if own.pruned.exists():
+                return Outcome.PRUNED
+            if code is None or code == STOPPED:
                 return Outcome.STOPPED
             if own.error.exists():
                 return Outcome.FAILED
@@ -111,7 +122,10 @@ def _attempt(job: Job, own: Files, lease: Path, devices: str | None) -> int | No
                 if time.monotonic() - looked < LOOK:
                     continue
                 looked = time.monotonic()
-                if not alive(_driver(job)) or lost(lease):
+                if lost(lease) or own.pruned.exists():
+                    return None
+                if not alive(_driver(job)):
+                    _ask_to_stop(process)
                     return None
                 if 0 < job.seconds < looked - began:
                     message = f"stopped after {job.seconds:g} s ([resources] time)"
@@ -122,8 +136,15 @@ def _attempt(job: Job, own: Files, lease: Path, devices: str | None) -> int | No
     return process.returncode
 
 
+def _ask_to_stop(process: subprocess.Popen) -> None:
+    """Give a process the time to leave a checkpoint."""
+    process.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(GRACE)
+
+
 def _end(process: subprocess.Popen) -> None:
-    """End a process: its input closes, which it takes as the wish to end."""
+    """End a process: its input closes, which it takes as the order to end at once."""
     with contextlib.suppress(BrokenPipeError):
         if process.stdin:
             process.stdin.close()

@@ -2,12 +2,9 @@
 
 from dataclasses import replace
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from pinnlab.equation.calculus import differentiate, substitute
-from pinnlab.equation.evaluate import Surroundings, evaluate
 from pinnlab.equation.expression import (
     ZERO,
     Coordinate,
@@ -31,6 +28,7 @@ from pinnlab.system.ansatz import (
     impose,
     needs_projection,
 )
+from pinnlab.system.arrays import array_values
 from pinnlab.system.terms import (
     EVERYWHERE,
     Term,
@@ -138,7 +136,7 @@ def _breaks_periodicity(problem: Problem, value: Expression) -> bool:
                 for v in (axis.lower, axis.upper)
             )
             points = sample(problem, EVERYWHERE, CHECK_POINTS, seed=3)
-            found = static_values(problem, (*ends, expression), points)
+            found = array_values(problem, (*ends, expression), points)
             gap = np.max(np.abs(found[:, 0] - found[:, 1]))
             if not gap <= SMOOTH * np.max(np.abs(found)):
                 return True
@@ -230,34 +228,13 @@ def _broken(
         assert isinstance(residual, Expression)
         left = impose(residual, ansatz, coordinates(problem), network=False)
         points = sample(problem, terms[i].place, CHECK_POINTS, seed=i)
-        values = static_values(problem, (left, condition.value), points)
+        values = array_values(problem, (left, condition.value), points)
         size = 1e-300 + np.max(np.abs(values[:, 1]), initial=0.0)
         # Rounding of the data shows at the size that the lift has in the domain.
         lifted = ansatz[condition.field].lift
         inside = sample(problem, EVERYWHERE, CHECK_POINTS, seed=i)
-        scale = np.max(np.abs(static_values(problem, (lifted,), inside)), initial=0.0)
+        scale = np.max(np.abs(array_values(problem, (lifted,), inside)), initial=0.0)
         worst = np.max(np.abs(values[:, 0]), initial=0.0)
         if not worst <= TOLERANCE * max(size, scale):
             broken.append(i)
     return tuple(broken)
-
-
-def static_values(
-    problem: Problem, expressions: tuple[Expression, ...], points: np.ndarray
-) -> np.ndarray:
-    """Values of expressions without fields at [n, dim] points: [n, len(expressions)].
-
-    The parameters have the problem's values.
-    """
-    names = coordinates(problem)
-
-    def one(point: jax.Array) -> jax.Array:
-        values = dict(zip(names, point, strict=True))
-        parameters = {k: jnp.asarray(v, float) for k, v in problem.parameters.items()}
-        found = evaluate(expressions, Surroundings(values, parameters))
-        return jnp.stack([jnp.asarray(v, float) for v in found])
-
-    with jax.enable_x64(True):
-        batch = min(2048, len(points))
-        many = jax.jit(lambda p: jax.lax.map(one, p, batch_size=batch))
-        return np.asarray(many(jnp.asarray(points, float)))

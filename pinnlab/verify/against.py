@@ -9,7 +9,7 @@ from pinnlab.metrics import maximum_error, relative_l2
 from pinnlab.reference.reference import Reference
 from pinnlab.residual import Model
 from pinnlab.result import FieldError
-from pinnlab.system.exact import static_values
+from pinnlab.system.arrays import array_values
 from pinnlab.system.system import System
 from pinnlab.system.terms import exact_solution
 
@@ -20,11 +20,13 @@ class Truth:
 
     - `values`: of each field it knows, [m]; NaN where it knows nothing.
     - `own`: the relative L2 error of each field's values.
+    - `points`: where the values are, [m, dim], if not on that grid.
     """
 
     name: str
     values: dict[str, np.ndarray]
     own: dict[str, float]
+    points: np.ndarray | None = None
 
 
 def exact_truth(system: System, grid: np.ndarray) -> Truth | None:
@@ -32,7 +34,7 @@ def exact_truth(system: System, grid: np.ndarray) -> Truth | None:
     exact = exact_solution(system.problem)
     if not exact:
         return None
-    found = static_values(system.problem, tuple(exact.values()), grid)
+    found = array_values(system.problem, tuple(exact.values()), grid)
     values = dict(zip(exact, found.T, strict=True))
     return Truth("exact", values, dict.fromkeys(exact, 0.0))
 
@@ -48,7 +50,8 @@ def field_errors(
     system: System, model: Model, truth: Truth, grid: np.ndarray
 ) -> tuple[FieldError, ...]:
     """The errors of a model in all fields that the truth knows."""
-    found = Evaluator(system, field_expressions(system))(model, grid)
+    points = grid if truth.points is None else truth.points
+    found = Evaluator(system, field_expressions(system))(model, points)
     return truth_errors(dict(zip(system.fields, found.T, strict=True)), truth)
 
 

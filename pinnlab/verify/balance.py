@@ -17,9 +17,9 @@ from pinnlab.equation.expression import (
     Partial,
 )
 from pinnlab.equation.structure import affine, is_kinked
+from pinnlab.system.arrays import array_values, gauss, holds
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
-from pinnlab.verify.arrays import array_values, gauss, holds
 from pinnlab.verify.findings import Findings
 from pinnlab.verify.given import Given, given_values
 

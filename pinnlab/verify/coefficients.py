@@ -19,8 +19,8 @@ from pinnlab.equation.format import format_expression
 from pinnlab.equation.structure import uses_coordinates, uses_fields
 from pinnlab.problem.problem import Equation, Problem
 from pinnlab.sampling import unit_points
+from pinnlab.system.arrays import array_values
 from pinnlab.system.system import System
-from pinnlab.verify.arrays import array_values
 from pinnlab.verify.findings import Findings
 from pinnlab.verify.jumps import Jump, find_jump, has_steps
 

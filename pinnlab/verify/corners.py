@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 
 from pinnlab.problem.problem import Place
+from pinnlab.system.arrays import array_values, holds
 from pinnlab.system.system import System
-from pinnlab.verify.arrays import array_values, holds
 from pinnlab.verify.findings import Findings
 from pinnlab.verify.fluxes import broken_fluxes, face_points
 from pinnlab.verify.given import Given, given_values

@@ -6,9 +6,9 @@ from pinnlab.equation.expression import Expression
 from pinnlab.equation.format import format_expression
 from pinnlab.equation.structure import static_nodes, uses_fields
 from pinnlab.sampling import sample
+from pinnlab.system.arrays import array_values
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
-from pinnlab.verify.arrays import array_values
 
 
 POINTS = 256

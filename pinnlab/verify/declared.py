@@ -16,9 +16,9 @@ from pinnlab.equation.expression import (
 from pinnlab.problem.problem import Problem
 from pinnlab.sampling import sample
 from pinnlab.system.ansatz import FieldAnsatz, impose
+from pinnlab.system.arrays import array_values
 from pinnlab.system.system import System
 from pinnlab.system.terms import EVERYWHERE, Term, exact_solution
-from pinnlab.verify.arrays import array_values
 from pinnlab.verify.findings import Findings
 
 

@@ -98,9 +98,8 @@ def error_estimate(
             "unsolved"
         )
     solved = found.solved
-    waves, _ = solved.features.waves(grid)
     coefficients = solved.coefficients.reshape(len(system.fields), -1)
-    correction = waves @ coefficients.T
+    correction = solved.features.values(grid, coefficients)
     ours = Evaluator(system, field_expressions(system))(model, grid)
     fields = []
     for j, name in enumerate(system.fields):

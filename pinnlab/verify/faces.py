@@ -8,9 +8,9 @@ from scipy.optimize import linear_sum_assignment
 from pinnlab.equation.expression import ZERO, Coordinate, Expression, Partial
 from pinnlab.equation.structure import partials
 from pinnlab.sampling import sample
+from pinnlab.system.arrays import array_values
 from pinnlab.system.system import System
 from pinnlab.system.terms import EVERYWHERE, Term
-from pinnlab.verify.arrays import array_values
 from pinnlab.verify.degenerate import ABSENT, matching_weights
 from pinnlab.verify.findings import Findings, listing
 from pinnlab.verify.linearized import atoms, linearize, slopes

@@ -7,9 +7,9 @@ import numpy as np
 from pinnlab.equation.expression import ONE, Coordinate, Expression, Partial, terms
 from pinnlab.sampling import unit_points
 from pinnlab.system.ansatz import FieldAnsatz, impose
+from pinnlab.system.arrays import array_values, holds
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
-from pinnlab.verify.arrays import array_values, holds
 from pinnlab.verify.given import Given
 from pinnlab.verify.linearized import atoms
 

@@ -8,7 +8,7 @@ from pinnlab.equation.expression import Apply, Expression, walk
 from pinnlab.equation.structure import uses_coordinates
 from pinnlab.problem.problem import Problem
 from pinnlab.sampling import unit_points
-from pinnlab.verify.arrays import array_values
+from pinnlab.system.arrays import array_values
 
 
 LINES, INTERVALS, HALVINGS = 8, 200, 40

@@ -1,17 +1,16 @@
 """How far a model is from the truth, or from satisfying the equations."""
 
-from collections.abc import Callable
-
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
 from pinnlab.evaluation import field_expressions, term_sizes
-from pinnlab.residual import Model, make_rows
+from pinnlab.residual import Model, Rows, make_rows
 from pinnlab.sampling import sample
 from pinnlab.scaling import parameters_of
-from pinnlab.system.exact import static_values
+from pinnlab.system.arrays import array_values
 from pinnlab.system.system import System
 from pinnlab.system.terms import EVERYWHERE, exact_solution
 
@@ -20,15 +19,35 @@ ERROR_SAMPLE = 4096
 HELDOUT_SAMPLE = 2048
 
 
-def error_of(system: System) -> Callable[[Model], Array] | None:
+class KnownError(eqx.Module):
+    """The worst field's relative L2 error of a model on points with a known truth.
+
+    - `known`: what of the fields contains no network output, at the points.
+    - `size`: the norm of each field's truth.
+    """
+
+    rows: Rows
+    points: Float[Array, "points dim"]
+    known: Float[Array, "points nodes"]
+    truth: Float[Array, "points fields"]
+    size: Float[Array, " fields"]
+
+    def __call__(self, model: Model) -> Float[Array, ""]:
+        """The error."""
+        found = jax.vmap(self.rows, in_axes=(None, 0, 0))(
+            model, self.points, self.known
+        )
+        lengths = jnp.sqrt(jnp.sum((found - self.truth) ** 2, axis=0))
+        return jnp.max(lengths / self.size)
+
+
+def error_of(system: System) -> KnownError | None:
     """The worst field's relative error on a fixed sample, where a truth is given."""
     exact = exact_solution(system.problem)
     if set(exact) != set(system.fields):
         return None
     points = sample(system.problem, EVERYWHERE, ERROR_SAMPLE, seed=101)
-    truth = static_values(
-        system.problem, tuple(exact[f] for f in system.fields), points
-    )
+    truth = array_values(system.problem, tuple(exact[f] for f in system.fields), points)
     keep = np.isfinite(truth).all(axis=1)
     points, truth = jnp.asarray(points[keep]), jnp.asarray(truth[keep])
     rows = make_rows(system, field_expressions(system))
@@ -36,12 +55,7 @@ def error_of(system: System) -> Callable[[Model], Array] | None:
     known = jax.jit(jax.vmap(lambda p: rows.known(parameters, p)))(points)
     size = jnp.sqrt(jnp.sum(truth**2, axis=0))
     size = jnp.where(size > 0, size, jnp.sqrt(float(len(truth))))
-
-    def error(model: Model) -> Array:
-        found = jax.vmap(rows, in_axes=(None, 0, 0))(model, points, known)
-        return jnp.max(jnp.sqrt(jnp.sum((found - truth) ** 2, axis=0)) / size)
-
-    return error
+    return KnownError(rows, points, known, truth, size)
 
 
 def heldout_of(system: System, model: Model, seed: int) -> float:

@@ -19,9 +19,9 @@ from pinnlab.equation.expression import (
 )
 from pinnlab.equation.structure import uses_fields
 from pinnlab.sampling import sample
+from pinnlab.system.arrays import FieldValues, Values, array_values
 from pinnlab.system.system import System
 from pinnlab.system.terms import EVERYWHERE, Term
-from pinnlab.verify.arrays import FieldValues, Values, array_values
 from pinnlab.verify.trial import Basis, make_basis, random_state, zero_state
 
 

@@ -1,19 +1,24 @@
 """Preflight: what can be known to be wrong before any training."""
 
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import equinox as eqx
 import jax
 import numpy as np
 
+from pinnlab.assembly import network_of
 from pinnlab.equation.expression import Expression
 from pinnlab.equation.format import pretty
 from pinnlab.equation.structure import partials
+from pinnlab.linear import route as linear
+from pinnlab.newton import route as newton
 from pinnlab.problem.problem import Problem
 from pinnlab.sampling import sample
-from pinnlab.settings import read_settings
-from pinnlab.strategy import plan
+from pinnlab.settings import Settings, read_settings
+from pinnlab.strategy import Plan, plan, tries
 from pinnlab.system.system import System, build_system
 from pinnlab.system.terms import Term
 from pinnlab.verify.balance import unbalanced
@@ -24,6 +29,7 @@ from pinnlab.verify.declared import not_periodic, wrong_exact
 from pinnlab.verify.degenerate import degenerate_equations
 from pinnlab.verify.faces import face_counts
 from pinnlab.verify.findings import Findings
+from pinnlab.verify.reference_file import bad_reference_file
 from pinnlab.verify.repeated import repeated_conditions
 from pinnlab.verify.signs import wrong_signs
 from pinnlab.verify.wellposed import undetermined
@@ -40,6 +46,7 @@ EXAMINERS: tuple[Callable[[System], Findings], ...] = (
     not_periodic,
     odd_coefficients,
     wrong_exact,
+    bad_reference_file,
 )
 
 
@@ -85,15 +92,8 @@ def check(problem: Problem, target: float = 1e-3) -> Preflight:
         findings = examine(system)
         errors = list(findings.errors)
         full = chosen.settings
-        count = _parameter_count(system, full.network.width, full.network.depth)
-        dense = {"ssbroyden": 4 * count**2, "levenberg_marquardt": 3 * count**2}
-        rows = full.points * len(system.equations)
-        matrix = dense.get(full.optimizer, 0)
-        if full.optimizer == "levenberg_marquardt":
-            matrix += 3 * rows * count
-        channels = _channels(system)
-        work = full.points * full.network.width * full.network.depth * channels * 6
-        memory = 250 + 8 * (matrix + work) / 1e6
+        count = _parameter_count(system, full)
+        memory = _megabytes(system, full, count)
         available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6
         if memory > 0.9 * available:
             errors.append(
@@ -109,7 +109,7 @@ def check(problem: Problem, target: float = 1e-3) -> Preflight:
             errors=tuple(errors),
             warnings=findings.warnings,
             notes=_notes(system),
-            strategy=chosen.reason,
+            strategy=_strategy(system, settings, chosen),
             parameters=count,
             memory_mb=round(memory, 1),
         )
@@ -123,17 +123,44 @@ def examine(system: System) -> Findings:
     return found
 
 
+def _strategy(system: System, settings: Settings, chosen: Plan) -> str:
+    """The ways that will be tried, in their order."""
+    ways = []
+    if tries(settings, "linear") and linear.suits(system):
+        ways.append("random sine features by least squares")
+    if tries(settings, "separable") and newton.suits(system):
+        ways.append("separable features by Gauss-Newton")
+    if settings.strategy in ("auto", "nonlinear"):
+        ways.append(f"a network ({chosen.reason})")
+    return "; if that is not enough, ".join(ways)
+
+
 def _readable(equation) -> str:
     if equation.function is not None:
         return f"{equation.text} (a Python function)"
     return f"{pretty(equation.left)} = {pretty(equation.right)}"
 
 
-def _parameter_count(system: System, width: int, depth: int) -> int:
-    inputs, outputs = len(system.coordinates), len(system.fields)
-    return (
-        (inputs + 1) * width + (depth - 1) * (width + 1) * width + (width + 1) * outputs
-    )
+def _parameter_count(system: System, full: Settings) -> int:
+    scales = (1.0,) * len(system.fields)
+    network = network_of(system, full, scales, jax.random.key(0))
+    return sum(a.size for a in jax.tree.leaves(eqx.filter(network, eqx.is_array)))
+
+
+def _megabytes(system: System, full: Settings, count: int) -> float:
+    """The memory of training, roughly: matrices of the optimizer, jets of points."""
+    rows = full.points * len(system.equations)
+    matrices = {
+        "ssbroyden": 4 * count**2,
+        "levenberg_marquardt": 3 * count**2 + 3 * rows * count,
+        "sketched_gauss_newton": 2 * count**2,
+        "engd_w": 4 * rows**2 + rows * count,
+        "spring": 4 * rows**2 + rows * count,
+    }.get(full.optimizer, 0)
+    net = full.network
+    copies = math.prod(net.windows)
+    work = full.points * net.width * net.depth * copies * _channels(system) * 6
+    return 250 + 8 * (matrices + work) / 1e6
 
 
 def _channels(system: System) -> int:
@@ -156,8 +183,9 @@ def _condition_note(system: System, term: Term, points: int) -> ConditionNote:
 
 def _notes(system: System) -> tuple[str, ...]:
     notes: list[str] = []
-    if not system.problem.exact:
-        notes.append("no [exact] solution: the verdict can be 'unverified' at best")
+    choice = system.problem.reference
+    if not system.problem.exact and choice.method == "none" and not choice.file:
+        notes.append("no [exact] solution and no reference: the error is estimated")
     if system.is_linear:
         notes.append("the problem is linear in its fields")
     return tuple(notes)

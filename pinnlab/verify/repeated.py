@@ -7,9 +7,9 @@ import numpy as np
 from pinnlab.equation.expression import Expression
 from pinnlab.equation.structure import partials
 from pinnlab.sampling import sample
+from pinnlab.system.arrays import array_values, holds
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
-from pinnlab.verify.arrays import array_values, holds
 from pinnlab.verify.findings import Findings
 from pinnlab.verify.trial import random_state, zero_state
 

@@ -5,9 +5,9 @@ import numpy as np
 from pinnlab.equation.expression import ZERO, Coordinate, Expression, Partial
 from pinnlab.equation.structure import affine, partials
 from pinnlab.sampling import sample
+from pinnlab.system.arrays import array_values
 from pinnlab.system.system import System
 from pinnlab.system.terms import EVERYWHERE, Term
-from pinnlab.verify.arrays import array_values
 from pinnlab.verify.findings import Findings
 from pinnlab.verify.linearized import slopes
 from pinnlab.verify.trial import random_state

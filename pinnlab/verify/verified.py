@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -17,20 +18,8 @@ from pinnlab.verify.against import (
 )
 from pinnlab.verify.classical import Classical, classical, finer, reference_check
 from pinnlab.verify.estimate import Estimate, error_estimate
+from pinnlab.verify.reference_file import file_truth
 from pinnlab.verify.truth import Evidence, gather
-
-
-@dataclass(frozen=True)
-class Verified:
-    """What is known about a solution: evidence, the truth it came from, the cost.
-
-    `estimate`: of the errors where there is no truth, or why there is none.
-    """
-
-    evidence: Evidence
-    truth: Truth | None
-    reference: ReferenceCheck | None
-    estimate: Estimate | str = ""
 
 
 ESTIMATE_SECONDS = 15.0
@@ -47,16 +36,33 @@ class Known:
     beside: Classical | None
 
 
+@dataclass(frozen=True)
+class Verified:
+    """What is known about a solution: evidence, the truth it came from, the cost.
+
+    - `estimate`: of the errors where there is no truth, or why there is none.
+    - `known`: the best truth so far, for other solutions of the problem.
+    """
+
+    evidence: Evidence
+    truth: Truth | None
+    reference: ReferenceCheck | None
+    estimate: Estimate | str = ""
+    known: Known | None = None
+
+
 def known(system: System, grid: np.ndarray, target: float, seconds: float) -> Known:
-    """The exact solution or else a classical one.
+    """The exact solution, or else that of the reference file, or a classical one.
 
     **Arguments:**
 
     - `grid`: the points of the result, [m, dim].
     - `seconds`: for the classical solver; without any it is not tried.
     """
-    truth = exact_truth(system, grid)
-    beside = classical(system.problem, target, seconds) if seconds > 0 else None
+    truth = exact_truth(system, grid) or file_truth(system, grid)
+    choice = system.problem.reference
+    asked = seconds > 0 and choice.method == "auto" and not choice.file
+    beside = classical(system.problem, target, seconds) if asked else None
     if truth is None and beside is not None and beside.reference is not None:
         truth = reference_truth(beside.reference, grid)
     return Known(truth, beside)
@@ -96,7 +102,9 @@ def verify(
     if isinstance(estimate, Estimate):
         evidence = dataclasses.replace(evidence, estimates=estimate.fields)
     check = None if beside is None else _check(beside, evidence)
-    return Verified(evidence, truth, check, estimate)
+    if truth is not None and system.problem.reference.file and beside is None:
+        check = _check_file(system.problem.reference.file, truth)
+    return Verified(evidence, truth, check, estimate, Known(truth, beside))
 
 
 def _check(beside: Classical, evidence: Evidence) -> ReferenceCheck:
@@ -104,3 +112,8 @@ def _check(beside: Classical, evidence: Evidence) -> ReferenceCheck:
         return ReferenceCheck("", beside.reason, math.inf, beside.seconds, math.inf)
     error = max((f.rel_l2 for f in evidence.fields), default=math.nan)
     return reference_check(beside.reference, beside.seconds, error)
+
+
+def _check_file(file: str, truth: Truth) -> ReferenceCheck:
+    own = max(truth.own.values())
+    return ReferenceCheck(f"file {Path(file).name}", "", own, 0.0, math.inf)

@@ -3,8 +3,8 @@
 import numpy as np
 
 from pinnlab.equation.expression import Expression
+from pinnlab.system.arrays import FieldValues, array_values
 from pinnlab.system.system import System
-from pinnlab.verify.arrays import FieldValues, array_values
 from pinnlab.verify.findings import Findings, listing
 from pinnlab.verify.linearized import NEARLY, Linearized, linearize, rows_of
 from pinnlab.verify.trial import random_state

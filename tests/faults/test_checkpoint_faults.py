@@ -9,9 +9,9 @@ from disk import folder_gone, full_disk, no_space, read_only
 from test_resume import RUN, small_snapshot
 
 from pinnlab.checkpoint import read_checkpoint
-from pinnlab.cli.signals import listening
 from pinnlab.errors import Preempted
 from pinnlab.keeper import Keeper
+from pinnlab.signals import listening
 from pinnlab.snapshot import Position
 
 

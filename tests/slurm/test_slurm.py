@@ -13,31 +13,12 @@ from pathlib import Path
 
 import pytest
 from simulator import NODES, Slurm, within
+from test_sweep_experiment import PROBLEM
 
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-PROBLEM = """
-title = "Logistic growth"
-coordinates = { t = [0, 1] }
-fields = ["u"]
-
-[parameters]
-r = 2
-
-[equations]
-growth = "dt(u) = r*u*(1 - u)"
-
-[conditions]
-start = { on = "t = 0", equation = "u = 0.1" }
-
-[exact]
-u = "0.1*exp(r*t)/(1 + 0.1*(exp(r*t) - 1))"
-
-[solver]
-strategy = "separable"
-"""
 EXPERIMENT = """
 problem = "logistic.toml"
 budget = "20s"
@@ -146,7 +127,6 @@ def test_a_job_that_is_cancelled_is_replaced(idle: Slurm, tmp_path: Path):
 
 
 def test_jobs_that_reach_their_walltime_are_replaced(idle: Slurm, tmp_path: Path):
-    # Slurm's shortest limit, below what the workers were told: it really kills.
     # Slurm's shortest limit, below what the workers were told: it really kills. It
     # does so up to half a minute late, and all the runs take longer than both.
     sweep = Sweep(idle, tmp_path, 20, ["--time=1"])

@@ -1,7 +1,7 @@
 """Values of expanded expressions on many points at once, in NumPy.
 
-Preflight evaluates many small expressions once each; compiling them would take longer
-than everything else it does.
+Given functions are evaluated once or twice each; compiling them would take longer
+than all the work with them.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,0 +1,1 @@
+"""Ensembles: many members (seeds, values of parameters) in one compiled program."""

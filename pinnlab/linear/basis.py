@@ -1,0 +1,70 @@
+"""Sine features on pieces of the domain together with singular functions."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pinnlab.linear.corners import Corner
+from pinnlab.linear.features import Features
+from pinnlab.linear.forms import LinearForm, Piece
+from pinnlab.linear.partition import Partition
+
+
+@dataclass(frozen=True)
+class Basis:
+    """Functions of which each lives on one piece: sine features, then corners'.
+
+    - `features`: of every piece.
+    - `corners`: with the piece that each belongs to.
+    """
+
+    features: tuple[Features, ...]
+    partition: Partition
+    corners: tuple[Corner, ...]
+
+    @property
+    def count(self) -> int:
+        """The number of functions."""
+        return len(self.singular)
+
+    @property
+    def singular(self) -> np.ndarray:
+        """Which functions are singular somewhere, [count]."""
+        smooth = sum(f.count for f in self.features)
+        extra = sum(int(c.kept.sum()) for c in self.corners)
+        return np.arange(smooth + extra) >= smooth
+
+    def matrix(
+        self, form: LinearForm, fields: tuple[str, ...]
+    ) -> tuple[np.ndarray, float]:
+        """The rows of a form, [n, fields * count], and the RMS of its largest piece.
+
+        The size is that of the sine features alone: singular functions have none.
+        """
+        parts = [
+            f.matrix(self.partition.restricted(form, i), fields)
+            for i, f in enumerate(self.features)
+        ]
+        blocks = [rows for rows, _ in parts]
+        for corner in self.corners:
+            i = int(self.partition.piece(corner.place))
+            blocks.append(_rows(corner, self.partition.restricted(form, i), fields))
+        shape = (len(form.rest), len(fields), -1)
+        rows = np.concatenate([b.reshape(shape) for b in blocks], axis=2)
+        return rows.reshape(len(rows), -1), max(size for _, size in parts)
+
+    def values(self, points: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+        """The fields at [n, dim] points from [fields, count] coefficients."""
+        zero = (0,) * points.shape[1]
+        one = Piece("", zero, np.ones((len(points), 1)), points[:, None])
+        rows, _ = self.matrix(LinearForm((one,), np.zeros(len(points))), ("",))
+        return rows @ coefficients.T
+
+
+def _rows(corner: Corner, form: LinearForm, fields: tuple[str, ...]) -> np.ndarray:
+    rows = np.zeros((len(form.rest), len(fields), int(corner.kept.sum())))
+    for piece in form.pieces:
+        found = corner.columns(piece.location, piece.orders)
+        j = fields.index(piece.field)
+        rows[:, j] += np.einsum("nq,nqs->ns", piece.coefficient, found)
+    return rows

@@ -1,0 +1,204 @@
+"""Corners of two faces where no smooth function satisfies everything, and their
+singular functions.
+
+Near a corner polynomials are fitted to the equations and the conditions of both faces.
+Where they cannot fit, the data do not agree to some order: 0 for values that jump, 1
+for slopes, 2 for second derivatives. The misfit in boxes of two sizes tells the order.
+"""
+
+import itertools
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from pinnlab.linear.forms import LinearForm, linear_form
+from pinnlab.linear.principal import Principal, principal_part
+from pinnlab.network.basis import chebyshev
+from pinnlab.network.singular import heat_functions, laplace_functions
+from pinnlab.sampling import membership
+from pinnlab.system.system import System
+
+
+NEAR = 0.02
+"""The size of the box in which polynomials are fitted, relative to the domain."""
+DEGREE, NODES = 8, 9
+MISFIT = 1e-6
+ROUGHEST, SMOOTHEST = 0, 4
+"""Orders of disagreement that singular functions are taken for."""
+
+
+@dataclass(frozen=True)
+class Corner:
+    """A singular point and the functions that are taken there.
+
+    - `place` [2]: the point.
+    - `slopes` [2]: scaled coordinates are slopes * (point - place), from 0 inwards.
+    - `text`: the point in words.
+    - `order`: the first derivatives that do not exist.
+    - `powers`: as in `heat_functions` or `laplace_functions`.
+    """
+
+    principal: Principal
+    place: np.ndarray
+    slopes: np.ndarray
+    text: str
+    order: int
+    powers: np.ndarray
+    memory: dict = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def kept(self) -> np.ndarray:
+        """Which columns are used: all but log r, which no condition asks for."""
+        if self.principal.time is not None:
+            return np.ones(len(self.powers), bool)
+        infinite = (self.powers[:, 0] == 0) & (self.powers[:, 1] == 0)
+        return np.concatenate([~infinite, np.ones(len(self.powers), bool)])
+
+    def columns(self, points: np.ndarray, orders: tuple[int, ...]) -> np.ndarray:
+        """A derivative of every function at [..., 2] points, [..., functions].
+
+        Remembered for each array of points: every search for features asks again.
+        """
+        known = self.memory.setdefault(id(points), (points, {}))[1]
+        if orders not in known:
+            known[orders] = self._columns(points, orders)
+        return known[orders]
+
+    def _columns(self, points: np.ndarray, orders: tuple[int, ...]) -> np.ndarray:
+        local, scale = self.local(points), np.prod(self.slopes ** np.array(orders))
+        t = self.principal.time
+        if t is None:
+            found = laplace_functions(local, self.powers, (orders[0], orders[1]))
+        else:
+            ordered = local[..., [t, 1 - t]]
+            found = heat_functions(ordered, self.powers, (orders[t], orders[1 - t]))
+        return scale * found[..., self.kept]
+
+    def local(self, points: np.ndarray) -> np.ndarray:
+        """The scaled coordinates from the corner."""
+        return self.slopes * (points - self.place)
+
+    def weights(self, points: np.ndarray, derivative: int) -> np.ndarray:
+        """What keeps a residual with derivatives of this order bounded, [n].
+
+        Derivatives of order s grow like distance^(order - s) towards the corner.
+        """
+        t, local = self.principal.time, self.local(points)
+        squares = local**2
+        if t is not None:
+            squares[:, t] = np.abs(local[:, t])
+        distance = np.minimum(1.0, np.sqrt(squares.sum(axis=1)))
+        return distance ** max(0, derivative - self.order)
+
+
+def find_corners(system: System) -> tuple[Corner, ...]:
+    """The corners of a problem in two coordinates that are not smooth."""
+    axes, periodic = system.problem.axes, system.problem.periodic
+    if len(axes) != 2 or periodic:
+        return ()
+    found = []
+    for upper in itertools.product((False, True), repeat=2):
+        ends = [(a.lower, a.upper) for a in axes]
+        place = np.array([e[u] for e, u in zip(ends, upper, strict=True)])
+        inward = np.array([-1.0 if u else 1.0 for u in upper])
+        if (corner := _corner(system, place, inward)) is not None:
+            found.append(corner)
+    return tuple(found)
+
+
+def _corner(system: System, place: np.ndarray, inward: np.ndarray) -> Corner | None:
+    principal = principal_part(system, place, inward)
+    if principal is None:
+        return None
+    lengths = np.array([a.upper - a.lower for a in system.problem.axes])
+    slopes = inward * principal.scales(lengths)
+    sides = slopes * inward * lengths
+    time = principal.time
+    if time is not None:
+        sides[time] = np.sqrt(sides[time])
+    size = NEAR * sides.min()
+    misfits = []
+    for h in (size, size / 2):
+        box = np.full(2, h)
+        if time is not None:
+            box[time] = h**2
+        misfits.append(_misfit(system, place, box / slopes))
+    (large, solution), (small, _) = misfits
+    if not large > MISFIT * solution:
+        return None
+    order = round(float(np.log2(large / small)))
+    if not ROUGHEST <= order <= SMOOTHEST:
+        return None
+    named = zip(system.coordinates, place, strict=True)
+    text = ", ".join(f"{n} = {v:g}" for n, v in named)
+    return Corner(principal, place, slopes, text, order, principal.powers(order))
+
+
+def _misfit(system: System, place: np.ndarray, box: np.ndarray) -> tuple[float, float]:
+    """What polynomials leave of the equations and conditions in a box at a corner.
+
+    Every row is scaled so that functions of size one have entries of size one.
+
+    **Returns:** the misfit, 0 where coefficients are not finite, and the size of the
+    solution.
+    """
+    nodes = (1 - np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)) / 2
+    unit = np.stack(np.meshgrid(nodes, nodes, indexing="ij"), -1).reshape(-1, 2)
+    inside = place + box * unit
+    blocks, right = [], []
+    for term in (*system.equations, *system.conditions):
+        points = inside
+        if term.kind == "condition":
+            points = _on_face(system, term, place, box, nodes)
+            if points is None:
+                continue
+        form = linear_form(system, term, points)
+        rows = _rows(form, system.fields, place, box)
+        size = float(np.max(np.abs(rows), initial=0.0)) or 1.0
+        blocks.append(rows / size)
+        right.append(-form.rest / size)
+    matrix, vector = np.concatenate(blocks), np.concatenate(right)
+    if not (np.isfinite(matrix).all() and np.isfinite(vector).all()):
+        return 0.0, 1.0
+    solution = np.linalg.lstsq(matrix, vector, rcond=1e-13)[0]
+    left = matrix @ solution - vector
+    return float(np.max(np.abs(left))), float(np.max(np.abs(solution)))
+
+
+def _on_face(system: System, term, place, box, nodes) -> np.ndarray | None:
+    """Points of a condition's face next to the corner; None where it is not there."""
+    names, fixed = system.coordinates, dict(term.place.fixed)
+    if len(fixed) != 1:
+        return None
+    name, value = next(iter(fixed.items()))
+    axis = names.index(name)
+    if value != place[axis]:
+        return None
+    points = np.repeat(place[None], len(nodes), axis=0)
+    points[:, 1 - axis] += box[1 - axis] * nodes
+    points = points[membership(system.problem, term.place)(points)]
+    return points if len(points) else None
+
+
+def _rows(
+    form: LinearForm, fields: tuple[str, ...], place: np.ndarray, box: np.ndarray
+) -> np.ndarray:
+    """The rows of a form for the products of Chebyshev polynomials, up to a degree."""
+    degrees = [
+        (a, b) for a in range(DEGREE + 1) for b in range(DEGREE + 1) if a + b <= DEGREE
+    ]
+    rows = np.zeros((len(form.rest), len(fields), len(degrees)))
+    for piece in form.pieces:
+        for q in range(piece.location.shape[1]):
+            z = 2 * (piece.location[:, q] - place) / box - 1
+            lines = [
+                chebyshev(z[:, i], DEGREE + 1, n) * (2 / box[i]) ** n
+                for i, n in enumerate(piece.orders)
+            ]
+            product = lines[0][:, [a for a, _ in degrees]]
+            product = product * lines[1][:, [b for _, b in degrees]]
+            rows[:, fields.index(piece.field)] += (
+                piece.coefficient[:, q, None] * product
+            )
+    return rows.reshape(len(rows), -1)

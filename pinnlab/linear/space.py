@@ -1,0 +1,118 @@
+"""Where the functions of the linear route come from: pieces, corners, points."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pinnlab.equation.expression import Expression
+from pinnlab.equation.structure import partials
+from pinnlab.linear.basis import Basis
+from pinnlab.linear.corners import Corner, find_corners
+from pinnlab.linear.features import Features, draw
+from pinnlab.linear.forms import LinearForm, Piece
+from pinnlab.linear.partition import Partition, find_partition, whole
+from pinnlab.sampling import membership, unit_points
+from pinnlab.system.system import System
+from pinnlab.system.terms import Term
+
+
+@dataclass(frozen=True)
+class Space:
+    """A system with its pieces and its singular points."""
+
+    system: System
+    partition: Partition
+    corners: tuple[Corner, ...]
+
+    @property
+    def plain(self) -> bool:
+        """Whether sine features alone are used."""
+        return self.partition.count == 1 and not self.corners
+
+    @property
+    def joints(self) -> tuple[tuple[Term, int], ...]:
+        """What is continuous, and across which edge."""
+        edges = range(len(self.partition.edges))
+        return tuple((t, e) for t in self.partition.terms for e in edges)
+
+    def draw(
+        self, count: int, box: np.ndarray, rng: np.random.Generator
+    ) -> Features | Basis:
+        """`count` sine features on every piece, and the singular functions."""
+        problem = self.system.problem
+        periodic = tuple(self.system.coordinates.index(p) for p in problem.periodic)
+        partition = self.partition
+        lower, upper = partition.lower, partition.upper
+        if self.plain:
+            return draw(count, box, lower, upper, rng, periodic)
+        features = tuple(
+            draw(count, box, *partition.bounds(i), rng, periodic).on(lower, upper)
+            for i in range(partition.count)
+        )
+        return Basis(features, partition, self.corners)
+
+    def points(self, term: Term, count: int, seed: int, clustered: bool) -> np.ndarray:
+        """Points of a term's place, denser towards the faces of every piece."""
+        problem = self.system.problem
+        if term.free is not None and not term.free:
+            count = 1
+        count = max(count, 1)
+        inside = membership(problem, term.place)
+        unit = unit_points("sobol", max(4 * count, 8), len(problem.axes), seed)
+        partition = self.partition
+        which = np.zeros(len(unit), int)
+        if partition.count > 1:
+            along = unit[:, partition.axis] * partition.count
+            which = along.astype(int)
+            unit[:, partition.axis] = along - which
+        if clustered:
+            unit = (1 - np.cos(np.pi * unit)) / 2
+        lower, upper = (
+            np.stack(b)[which]
+            for b in zip(*map(partition.bounds, range(partition.count)), strict=True)
+        )
+        points = lower + (upper - lower) * unit
+        for name, value in term.place.fixed:
+            points[:, self.system.coordinates.index(name)] = value
+        return points[inside(points)][:count]
+
+    def jump(
+        self,
+        form_of: Callable[[System, Term, np.ndarray], LinearForm],
+        term: Term,
+        edge: int,
+        points: np.ndarray,
+    ) -> LinearForm:
+        """A term above an edge less the same below it, at the points' positions."""
+        below, above = (
+            form_of(self.system, term, p) for p in self.partition.sides(points, edge)
+        )
+        negative = tuple(
+            Piece(p.field, p.orders, -p.coefficient, p.location) for p in below.pieces
+        )
+        return LinearForm((*above.pieces, *negative), above.rest - below.rest)
+
+    def weighted(self, term: Term, form: LinearForm, points: np.ndarray) -> LinearForm:
+        """A form times the corners' weights for the term's highest derivative."""
+        if not self.corners or not isinstance(term.residual, Expression):
+            return form
+        weights = np.ones(len(points))
+        for corner in self.corners:
+            order = max(
+                (corner.principal.order(p.orders) for p in partials(term.residual)),
+                default=0,
+            )
+            weights *= corner.weights(points, order)
+        pieces = tuple(
+            Piece(p.field, p.orders, p.coefficient * weights[:, None], p.location)
+            for p in form.pieces
+        )
+        return LinearForm(pieces, form.rest * weights)
+
+
+def find_space(system: System) -> Space:
+    """Pieces and corners as the equations and the data of a linear system ask for."""
+    if not system.is_linear:
+        return Space(system, whole(system), ())
+    return Space(system, find_partition(system), find_corners(system))

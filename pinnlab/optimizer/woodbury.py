@@ -1,0 +1,119 @@
+"""The damped Gauss-Newton step over rows instead of parameters, by Woodbury's identity.
+
+    (J'J + lambda I)^-1 J'z = J'(JJ' + lambda I)^-1 z
+
+so that R rows and any number of parameters cost R^2 P for the kernel K = JJ' (R x R)
+and R^3/3 for its Cholesky factor.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from pinnlab.optimizer.objective import AbstractObjective, Info
+
+
+GOOD, BAD = 0.75, 0.25
+"""Ratios of actual to predicted decrease above and below which the damping changes."""
+CHANGE = 3.0
+HOPELESS_DAMPING = 1e3
+
+
+def kernel(
+    objective: AbstractObjective, theta: Float[Array, " P"], rows: int, memory: int
+) -> Float[Array, "R R"]:
+    """K = JJ'. Where J needs more than `memory` bytes it is made in pieces, again and
+    again: R P itemsize / memory times."""
+    most = max(1, memory // (theta.size * theta.dtype.itemsize))
+    if rows <= most:
+        jacobian = objective.jacobian(theta)
+        return jacobian @ jacobian.T
+
+    def strip(found: Array, index: Array, _: Array, gradients: Array) -> Array:
+        def block(part: Array, other: Array, _: Array, others: Array) -> Array:
+            return part.at[:, other].set(gradients @ others.T, mode="drop")
+
+        part = jnp.zeros((index.size, rows), theta.dtype)
+        part = objective.fold_rows(theta, block, part, most)
+        return found.at[index].set(part, mode="drop")
+
+    empty = jnp.zeros((rows, rows), theta.dtype)
+    return objective.fold_rows(theta, strip, empty, most)
+
+
+class WoodburyStep(eqx.Module):
+    """What a step led to; `damping` is that of the next one, relative to trace(K)/R."""
+
+    theta: Float[Array, " P"]
+    direction: Float[Array, " P"]
+    damping: Float[Array, ""]
+    info: Info
+
+
+def woodbury_step(
+    objective: AbstractObjective,
+    theta: Float[Array, " P"],
+    damping: Float[Array, ""],
+    inherited: Float[Array, " P"],
+    halvings: int,
+    memory: int,
+) -> WoodburyStep:
+    """theta - eta phi with phi = v + J'(JJ' + lambda I)^-1 (r - J v).
+
+    phi is the minimizer of |r - J phi|^2 + lambda |phi - v|^2. eta is the best of
+    1, 1/2, ..., 2^-halvings, by the true loss. lambda falls by the factor `CHANGE`
+    where the full step keeps what the model promises, and rises where it does not.
+
+    **Arguments:**
+
+    - `inherited`: v, a part of the last direction, or zeros.
+    - `memory`: bytes for the Jacobian.
+    """
+    residuals, pull = jax.vjp(objective.residuals, theta)
+    push = jax.linear_transpose(lambda z: pull(z)[0], residuals)
+    matrix = kernel(objective, theta, residuals.size, memory)
+    trace = jnp.trace(matrix) / residuals.size
+    # J = 0 leaves nothing to do, but must not divide 0 by 0.
+    scale = jnp.where(trace > 0, trace, 1)
+    damping = jnp.maximum(damping, residuals.size * jnp.finfo(theta.dtype).eps)
+    shifted = matrix + damping * scale * jnp.eye(residuals.size, dtype=theta.dtype)
+    moved = push(inherited)[0]
+    factor = jax.scipy.linalg.cho_factor(shifted, lower=True)
+    dual = jax.scipy.linalg.cho_solve(factor, residuals - moved)
+    direction = inherited + pull(dual)[0]
+    change = moved + matrix @ dual
+    etas = 0.5 ** jnp.arange(halvings + 1, dtype=theta.dtype)
+    losses = jax.lax.map(lambda eta: objective.loss(theta - eta * direction), etas)
+    losses = jnp.where(jnp.isfinite(losses), losses, jnp.inf)
+    best, loss = jnp.argmin(losses), 0.5 * residuals @ residuals
+    accepted = losses[best] < loss
+    # L - 1/2 |r - J phi|^2 without cancellation.
+    predicted = change @ (residuals - 0.5 * change)
+    ratio = (loss - losses[0]) / jnp.where(predicted > 0, predicted, 1)
+    info = Info(
+        jnp.where(accepted, losses[best], loss),
+        jnp.linalg.norm(pull(residuals)[0]),
+        jnp.where(accepted, etas[best], 0),
+        damping * scale,
+        jnp.asarray(halvings + 2, jnp.int32),
+        accepted,
+        ~accepted & _hopeless(predicted, loss, damping),
+    )
+    return WoodburyStep(
+        theta - jnp.where(accepted, etas[best] * direction, 0),
+        direction,
+        _next_damping(damping, ratio, accepted),
+        info,
+    )
+
+
+def _hopeless(predicted: Array, loss: Array, damping: Array) -> Bool[Array, ""]:
+    rounding = 100 * jnp.finfo(loss.dtype).eps * loss
+    return (jnp.abs(predicted) <= rounding) | (damping > HOPELESS_DAMPING)
+
+
+def _next_damping(damping: Array, ratio: Array, accepted: Array) -> Float[Array, ""]:
+    changed = jnp.where(ratio > GOOD, damping / CHANGE, damping)
+    changed = jnp.where(ratio > BAD, changed, damping * CHANGE)
+    return jnp.where(accepted, changed, damping * CHANGE**2)

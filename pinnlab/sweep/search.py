@@ -1,0 +1,56 @@
+"""The table `[search]`: what a search looks for, and how long."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pinnlab.errors import ProblemError
+from pinnlab.sweep.reading import boolean, choice, integer, known_keys, read_table
+
+
+JOURNAL = "search.journal"
+"""What Optuna knows, in the folder of a search."""
+
+TRIAL = "trial"
+"""The dimension of a search in its table."""
+
+OBJECTIVES = ("error", "residual", "error*seconds", "residual*seconds")
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search for the settings with the smallest objective.
+
+    - `objective`: the error (its estimate where there is no truth) or the held-out
+      residual of a run, as it is or times its seconds of training.
+    - `trials`: runs in all; `prune`: stop hopeless ones early.
+    - `seed`: of what is tried.
+    """
+
+    objective: str = "error"
+    trials: int = 50
+    prune: bool = True
+    seed: int = 0
+
+
+def read_search(top: Mapping[str, object]) -> Search | None:
+    """The search of an experiment; None where there is none.
+
+    Raises `ProblemError` naming the key and what would be accepted.
+    """
+    if "search" not in top:
+        return None
+    table, plain, where = read_table(top, "search"), Search(), "search."
+    known_keys(table, tuple(vars(plain)), "search")
+    if "exclude" in top:
+        message = "a search has no combinations that could be excluded"
+        raise ProblemError(message, key="exclude")
+    if "trials" not in table:
+        raise ProblemError("missing, as in trials = 50", key="search.trials")
+    return Search(
+        choice(
+            table.get("objective", plain.objective), where + "objective", OBJECTIVES
+        ),
+        integer(table["trials"], where + "trials", 1, 100_000),
+        boolean(table.get("prune", plain.prune), where + "prune"),
+        integer(table.get("seed", plain.seed), where + "seed", 0, 2**31 - 1),
+    )
