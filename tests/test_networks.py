@@ -172,14 +172,15 @@ def moved(kind: str, **options) -> AbstractNetwork:
     return jax.tree.map(lambda a: a + 0.1 if a.ndim == 0 else a, net)
 
 
-@EVERY
+FEATURES = {"periodic": (1,), "harmonics": 2, "fourier": 3}
+
+
 @pytest.mark.parametrize(
-    ("options", "wanted"),
+    ("kind", "options", "wanted"),
     [
-        ({}, ((0, 0), (2, 0), (1, 2))),
-        ({"periodic": (1,), "harmonics": 2, "fourier": 3}, ((1, 1), (0, 2))),
+        *((k, {}, ((0, 0), (2, 0), (1, 2))) for k in KINDS),
+        *((k, FEATURES, ((1, 1), (0, 2))) for k in ("piratenet", "fbpinn", "spinn")),
     ],
-    ids=("plain", "features"),
 )
 def test_jets_of_every_kind_are_the_nested_derivatives(kind, options, wanted):
     net, point = moved(kind, **options), jnp.asarray([0.7, -0.4])
