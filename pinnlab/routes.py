@@ -341,6 +341,6 @@ def _error_of_parameters(
 
 
 _ROUTES = (
-    ("linear", linear.suits, _linear, "linear in its fields with at most 3"),
+    ("linear", linear.suits, _linear, "linear in its fields with at most 10"),
     ("separable", newton.suits, _separable, "without integrals and with at most 2"),
 )

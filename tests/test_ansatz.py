@@ -233,3 +233,18 @@ def test_derivatives_of_the_ansatz_agree_with_nested_ones():
         ours = field(jnp.asarray(0.7), order + 1)
         nested = jax.grad(lambda v, o=order: field(v, o))(0.7)
         np.testing.assert_allclose(ours, nested, rtol=1e-10)
+
+
+def test_a_lift_over_many_axes_is_not_built():
+    axes = [f"x{i}" for i in range(1, 7)]
+    lines = ", ".join(f"{a} = [0, 1]" for a in axes)
+    laplacian = " + ".join(f"d(u, {a}, {a})" for a in axes)
+    system = build_system(
+        loads_problem(
+            f'coordinates = {{ {lines} }}\nfields = ["u"]\n[equations]\n'
+            f'balance = "{laplacian} = 0"\n[conditions]\n'
+            'walls = { on = "boundary", equation = "u = x1*x2" }\n'
+        )
+    )
+    assert len(system.penalties) == 12
+    assert {t.why for t in system.penalties} == {"faces of more than 4 coordinates"}

@@ -48,7 +48,7 @@ def test_the_good_file_is_good():
         ("dxx(u)", "dxx(u) + sqrt(x - 0.5)", "equations.m: sqrt(x - 0.5) has no"),
         ("[-1, 1]", "[-1e308, 1e308]", "too wide"),
         ("[0, 1]", "[0, 5e-324]", "too narrow"),
-        ("[equations]", '[reference]\nmethod = "b"\n[equations]', "not supported yet"),
+        ("[equations]", '[reference]\nmethod = "b"\n[equations]', "unknown method"),
         ("[equations]", '[outputs]\nresidual_m = "x"\n[equations]', "residual_"),
         ("[equations]", '[outputs]\nu_exact = "x"\n[equations]', "u_exact"),
         ("[equations]", '[exact]\nu = "log(-1 - x^2)"\n[equations]', "not finite"),

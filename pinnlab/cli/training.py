@@ -171,11 +171,15 @@ class _Asked:
 
     @property
     def picture(self) -> Path:
-        return self.path.with_suffix(".png")
+        return self._beside(".png")
 
     @property
     def checkpoint(self) -> Path:
-        return self.path.with_suffix(".ckpt")
+        return self._beside(".ckpt")
+
+    def _beside(self, suffix: str) -> Path:
+        # A path that is no file's is refused later, with its reason.
+        return self.path.parent / f"{self.path.stem}{suffix}"
 
 
 @friendly

@@ -7,6 +7,9 @@ import numpy as np
 from pinnlab.linear.forms import LinearForm
 
 
+FULL, TOGETHER = 3, 2
+
+
 @dataclass(frozen=True)
 class Features:
     """N features of the coordinates scaled to [-1, 1].
@@ -85,9 +88,14 @@ def draw(
     """Features with frequencies uniform in [-box, box] and uniform phases.
 
     In a periodic coordinate the frequencies are multiples of pi (its period is 2 in the
-    scaled box), so that every feature is exactly periodic.
+    scaled box), so that every feature is exactly periodic. Above `FULL` coordinates a
+    feature depends on `TOGETHER` of them, drawn at random: a box of many dimensions
+    would need too many (Potts and Schmischke, 2021).
     """
     frequencies = rng.uniform(-1, 1, (count, len(box))) * box
+    if len(box) > FULL:
+        order = np.argsort(rng.random(frequencies.shape), axis=1)
+        frequencies[order >= TOGETHER] = 0
     for i in periodic:
         most = int(box[i] / np.pi)
         frequencies[:, i] = np.pi * rng.integers(-most, most + 1, count)

@@ -27,7 +27,7 @@ from pinnlab.strategy import linear_settings
 from pinnlab.system.system import System
 
 
-MOST_COORDINATES = 3
+MOST_COORDINATES = 10
 GOAL, FINEST_GOAL = 1e-8, 1e-12
 SHARE, SINGULAR_SHARE = 1e-2, 1e-3
 """The goal's share of the target where the solution is smooth, and where it is not."""

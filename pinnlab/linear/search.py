@@ -5,12 +5,15 @@ residual decides: the box is widened along the coordinate that helps most, then 
 and grown.
 """
 
+import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from pinnlab.linear.bands import bands
+from pinnlab.linear.features import FULL, TOGETHER
 from pinnlab.linear.forms import linear_form
 from pinnlab.linear.solver import Form, Sheet, Solved, sheet, solve_features
 from pinnlab.linear.space import find_space
@@ -79,6 +82,9 @@ class Search:
 
     def size(self, box: np.ndarray) -> int:
         """The number of features that a box needs: it must follow the volume."""
+        if len(box) > FULL:
+            pairs = itertools.combinations(box, TOGETHER)
+            return int(sum(1.2 * np.prod(0.64 * np.array(p) + 4.0) for p in pairs)) + 10
         extra = 10.0 if len(box) <= 2 else 6.0
         return int(1.2 * np.prod(0.64 * box + extra)) + 10
 
@@ -130,6 +136,11 @@ class Search:
         box = np.full(len(self.lower), START)
         box[list(self.periodic)] = 2 * START
         score = self.attempt("search", box, self.size(box), ROWS_SEARCH).worst
+        banded = np.maximum(box, bands(self.system, self.seed))
+        if self.size(box) < self.size(banded) <= self.capacity:
+            solved = self.attempt("search", banded, self.size(banded), ROWS_SEARCH)
+            if solved.worst < score:
+                box, score = banded, solved.worst
         while not self._enough(goal):
             factor = 2.0 if self.size(2 * box) < COARSE else FINE
             moves = [m for m in _widened(box, factor) if self.size(m) <= self.capacity]
@@ -170,4 +181,6 @@ def _widened(box: np.ndarray, factor: float) -> list[np.ndarray]:
     """The box with each coordinate widened, and with all (last)."""
     axes = np.arange(len(box))
     moves = [np.where(axes == i, factor * box, box) for i in axes]
+    if len(box) > FULL:
+        return [factor * box]
     return moves if len(box) == 1 else [*moves, factor * box]

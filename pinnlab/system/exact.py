@@ -41,6 +41,7 @@ from pinnlab.system.terms import (
 CHECK_POINTS = 256
 TOLERANCE = 1e-9
 SMOOTH = 1e-6
+MOST_AXES = 4
 
 
 def choose(
@@ -69,6 +70,7 @@ def choose(
             found[i] = candidate
     _drop_repeated(found, why)
     _drop_second_projection(found, why)
+    _drop_crowded(found, why)
     while broken := _broken(problem, terms, found):
         for i in _culprits(problem, terms, found, broken):
             del found[i]
@@ -183,6 +185,16 @@ def _drop_second_projection(
                 if c.order > 0:
                     del found[i]
                     why[i] = "another axis has Neumann faces"
+
+
+def _drop_crowded(found: dict[int, FaceCondition], why: dict[int, str]) -> None:
+    """Give up a field's conditions on too many axes: a lift has 2^axes summands."""
+    for field in {c.field for c in found.values()}:
+        here = [i for i, c in found.items() if c.field == field]
+        if len({found[i].axis for i in here}) > MOST_AXES:
+            for i in here:
+                del found[i]
+                why[i] = f"faces of more than {MOST_AXES} coordinates"
 
 
 def _ansatz(

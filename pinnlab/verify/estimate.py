@@ -12,8 +12,8 @@ import numpy as np
 from pinnlab.equation.expression import Expression
 from pinnlab.equation.structure import degree
 from pinnlab.evaluation import Evaluator, field_expressions
+from pinnlab.linear.features import FULL
 from pinnlab.linear.forms import LinearForm, Piece, linear_form
-from pinnlab.linear.route import MOST_COORDINATES
 from pinnlab.linear.search import Search
 from pinnlab.newton.pointwise import Pointwise
 from pinnlab.newton.structure import is_local
@@ -80,8 +80,8 @@ def error_estimate(
 
     **Returns:** the estimate, or why there is none.
     """
-    if len(system.coordinates) > MOST_COORDINATES:
-        return f"the error equation is solved in at most {MOST_COORDINATES} coordinates"
+    if len(system.coordinates) > FULL:
+        return f"the error equation is solved in at most {FULL} coordinates"
     if not (system.is_linear or is_local(system)):
         return "the equations have nonlinear integrals or are Python functions"
     tangent = Tangent(system, model)

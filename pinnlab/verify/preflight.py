@@ -4,6 +4,7 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import equinox as eqx
 import jax
@@ -143,8 +144,14 @@ def _readable(equation) -> str:
 
 def _parameter_count(system: System, full: Settings) -> int:
     scales = (1.0,) * len(system.fields)
-    network = network_of(system, full, scales, jax.random.key(0))
-    return sum(a.size for a in jax.tree.leaves(eqx.filter(network, eqx.is_array)))
+    make = lambda key: network_of(system, full, scales, key)
+    # Shapes alone: the network may be larger than the memory.
+    shapes = eqx.filter_eval_shape(make, jax.random.key(0))
+    return sum(math.prod(a.shape) for a in jax.tree.leaves(shapes) if _is_shape(a))
+
+
+def _is_shape(leaf: object) -> TypeGuard[jax.ShapeDtypeStruct]:
+    return isinstance(leaf, jax.ShapeDtypeStruct)
 
 
 def _megabytes(system: System, full: Settings, count: int) -> float:
