@@ -1,6 +1,6 @@
 """Devices: a mesh over which collocation points are split; all else is on each.
 
-A mesh of one device runs the same programs as a mesh of many. What belongs to points
+A mesh of one device runs the same functions, without a map. What belongs to points
 (coordinates, values known at them, residuals, rows of a Jacobian) is split along its
 first axis; parameters, the optimizer's state and keys are on every device.
 """
@@ -162,6 +162,9 @@ def summed(
     here, added exactly once.
     """
 
+    if mesh.size == 1:
+        return function
+
     def total(shared: Shared, split: Split) -> Found:
         return jax.lax.psum(function(shared, split), POINTS)
 
@@ -171,6 +174,9 @@ def summed(
 def _mapped(
     function: Callable[[Shared, Split], Found], mesh: Mesh, out: PartitionSpec
 ) -> Callable[[Shared, Split], Found]:
+    if mesh.size == 1:
+        # One device needs no map, and may itself be one of another mesh.
+        return function
     # Users' own functions know nothing of mesh axes, so their types are not checked:
     # then no sum is added to a gradient behind one's back either.
     return jax.shard_map(
@@ -193,6 +199,9 @@ def spread(tree: Tree, mesh: Mesh) -> Tree:
 
 
 def _kept(tree: Tree, sharding: NamedSharding) -> Tree:
+    if sharding.mesh.size == 1:
+        return tree
+
     def keep(leaf: object) -> object:
         if not eqx.is_array(leaf):
             return leaf
