@@ -305,7 +305,8 @@ def test_an_interrupt_leaves_what_there_is():
 
     class Interrupting:
         def update(self, row, budget):
-            if row.iteration >= 10 and not fired:
+            # Again if it is lost: Python ignores what is raised in some callbacks.
+            if row.iteration >= 10:
                 fired.append(row.iteration)
                 thread = threading.main_thread().ident
                 assert thread is not None
