@@ -2,7 +2,8 @@
 
     python experiments/scorecard.py [--only burgers,kdv] [--quick] [--seeds 3] [-o DIR]
 
-Every goal is a row: a problem of the gallery, an error and seconds of training. Each
+Every goal is a row: a problem, an error and seconds of training. Problems are those of
+the gallery, and of the folder `problems` beside this file. Each
 run is the command line's own, in a process of its own; its result file stays in
 DIR/runs, and a run whose file is there is not done again. The tables scorecard.md and
 scorecard.h5 are made anew from the files each time. `--quick` takes one seed of the
@@ -151,7 +152,7 @@ def run(goal: Goal, seed: int, runs: Path) -> None:
         f"{goal.problem}: {goal.error:g} in {goal.seconds} s, seed {seed}", flush=True
     )
     command = [
-        sys.executable, "-m", "pinnlab", "solve", goal.problem, "--no-plot",
+        sys.executable, "-m", "pinnlab", "solve", where(goal.problem), "--no-plot",
         "--target", repr(goal.error), "--budget", f"{goal.seconds}s",
         "--seed", str(seed), "-o", str(path),
     ]  # fmt: skip
@@ -164,6 +165,12 @@ def run(goal: Goal, seed: int, runs: Path) -> None:
         return
     if not path.exists():
         print(f"  left no result, status {done.returncode}:\n{done.stderr[-2000:]}")
+
+
+def where(problem: str) -> str:
+    """What the command line finds a problem by."""
+    own = Path(__file__).parent / "problems" / f"{problem}.toml"
+    return str(own) if own.exists() else problem
 
 
 def score(goal: Goal, seed: int, path: Path) -> Score:
