@@ -6,6 +6,20 @@ import pytest
 
 jax.config.update("jax_enable_x64", True)
 
+ALONE = {
+    "test_cases", "test_docs", "test_gallery", "test_new", "test_notebooks",
+    "test_sabotage", "test_slurm",
+}  # fmt: skip
+"""Files whose slow tests have a budget of time, or share a service."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks what runs one at a time."""
+    for item in items:
+        if item.path.stem in ALONE:
+            item.add_marker(pytest.mark.alone)
+
 
 @pytest.fixture(autouse=True, scope="session")
 def no_profile(tmp_path_factory):
