@@ -35,5 +35,4 @@ def _sizes(block: Block, model: Model) -> Float[Array, " points"]:
 
 
 def _set(block: Block, factors: Float[Array, " points"]) -> Block:
-    known = block.known.at[:, -1].set(factors)
-    return eqx.tree_at(lambda b: b.known, block, known)
+    return block.at(block.points, block.known.at[:, -1].set(factors))
