@@ -341,6 +341,16 @@ def _error_of_parameters(
 
 
 _ROUTES = (
-    ("linear", linear.suits, _linear, "linear in its fields with at most 10"),
-    ("separable", newton.suits, _separable, "without integrals and with at most 2"),
+    (
+        "linear",
+        linear.suits,
+        _linear,
+        f"linear in its fields with at most {linear.MOST_COORDINATES}",
+    ),
+    (
+        "separable",
+        newton.suits,
+        _separable,
+        f"without integrals and with at most {newton.MOST_COORDINATES}",
+    ),
 )
