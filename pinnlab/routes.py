@@ -351,6 +351,7 @@ _ROUTES = (
         "separable",
         newton.suits,
         _separable,
-        f"without integrals and with at most {newton.MOST_COORDINATES}",
+        "free of integrals other than those from the start to now, with at most "
+        f"{newton.MOST_COORDINATES}",
     ),
 )

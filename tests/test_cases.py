@@ -146,7 +146,6 @@ def worst_error(solution, wanted):
 
 
 UNSOLVED = {
-    "heat_memory": "reached 4e-2: a diffusion that starts at zero",
     "dam_break": "reached 4e-1: a shock",
 }
 """What is not solved to the tolerance today, and what was reached when last tried."""

@@ -10,6 +10,7 @@ from pinnlab.equation.jets import jets
 from pinnlab.network import Separable
 from pinnlab.network.basis import chebyshev, harmonics, tail
 from pinnlab.newton import route
+from pinnlab.newton.memory import localized
 from pinnlab.newton.space import Space, radau_nodes
 from pinnlab.newton.structure import evolution_of
 from pinnlab.system.system import build_system
@@ -33,6 +34,15 @@ periodic = ["x"]
 wave = "dt(u) + 6*u*dx(u) + dxxx(u) = 0"
 [conditions]
 initial = { on = "t = 0", equation = "u = 2/cosh(x)^2" }
+"""
+
+MEMORY = """
+coordinates = { t = [0, 2] }
+fields = ["u"]
+[equations]
+rate = "dt(u) = u^2 + 4*integral(at(u, t = s)^3, s = [0, t]) - 2"
+[conditions]
+initial = { on = "t = 0", equation = "u = 1" }
 """
 
 LAYERS = """
@@ -154,6 +164,23 @@ def test_a_steady_nonlinear_problem_is_solved_to_rounding():
     # u(1/2) = 2 log(cosh(theta/4) / ...) with theta = sqrt(2) cosh(theta/4).
     theta = 1.517164599
     assert solution(x=0.5) == pytest.approx(2 * np.log(np.cosh(theta / 4)), abs=1e-8)
+
+
+def test_integrals_over_the_past_march_as_fields_of_their_own():
+    # For u = 1/(1 + t) four times the integral is 2 - 2 u^2, so the rate is -u^2.
+    problem = loads_problem(MEMORY, "memory.toml")
+    solution = solve(problem, target=1e-9, budget=20)
+    times = np.linspace(0, 2, 9)
+    found = solution.values(times[:, None])["u"]
+    assert np.max(np.abs(found - 1 / (1 + times))) < 1e-9
+    assert set(solution.values(times[:, None])) == {"u"}
+
+
+def test_a_kernel_of_two_times_is_no_memory():
+    text = MEMORY.replace("at(u", "(t - s)*at(u")
+    system = build_system(loads_problem(text, "kernel.toml"), "rows")
+    assert localized(system) is system
+    assert not route.suits(system)
 
 
 def test_what_is_no_evolution_is_seen():

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,6 +36,10 @@ class Slabs:
     coefficients: tuple[np.ndarray, ...]
     complete: bool
     rough: bool
+
+    def only(self, fields: int) -> "Slabs":
+        """The first fields of the solution."""
+        return replace(self, coefficients=tuple(c[:fields] for c in self.coefficients))
 
 
 Tell = Callable[[int, float], None]

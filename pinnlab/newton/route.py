@@ -9,6 +9,7 @@ import numpy as np
 
 from pinnlab.network.separable import Separable
 from pinnlab.newton.march import March, Slabs
+from pinnlab.newton.memory import localized
 from pinnlab.newton.steady import Tell, solve_steady
 from pinnlab.newton.structure import Evolution, evolution_of, is_local
 from pinnlab.record import Observation, Record
@@ -40,8 +41,8 @@ class Found:
 
 
 def suits(system: System) -> bool:
-    """Whether the terms are local and the coordinates few."""
-    names = system.coordinates
+    """Whether the terms are local, but for memories, and the coordinates few."""
+    system, names = localized(system), system.coordinates
     if len(names) > MOST_COORDINATES or not is_local(system):
         return False
     return "t" not in names or evolution_of(system) is not None
@@ -60,6 +61,7 @@ def solve_separable(
     - `target`: the relative error wanted; tails are kept a factor below it.
     - `seconds`: the time that may be used.
     """
+    asked, system = system, localized(system)
     evolution = evolution_of(system)
     tolerance = float(np.clip(target * PER_TARGET, FINEST, COARSEST))
     record = Record()
@@ -81,7 +83,8 @@ def solve_separable(
     record.train_seconds = time.perf_counter() - began
     if slabs is None or not slabs.complete:
         return Found(None, np.inf, "", record)
-    network = as_network(system, slabs, evolution.axis if evolution else 0)
+    slabs = slabs.only(len(asked.fields))
+    network = as_network(asked, slabs, evolution.axis if evolution else 0)
     return Found(network, estimate, _words(network, evolution), record)
 
 
