@@ -35,6 +35,7 @@ from pinnlab.system.terms import EVERYWHERE
 from pinnlab.team import ALONE, Team
 from pinnlab.train import Hooks, Limits, Trained, train
 from pinnlab.verify.known import error_of, heldout_of
+from pinnlab.viscosity import viscous
 
 
 ROUTE_SHARE, FIRST_SHARE = 0.6, 0.3
@@ -267,7 +268,8 @@ def prepare(
     _, net_key, train_key = jax.random.split(jax.random.key(seed), 3)
     scales = field_scales(system, lambda s, k: make(system, full, s, k), net_key)
     network = make(system, full, scales, net_key)
-    objective, theta = least_squares(system, full, network, seed)
+    smooth = viscous(system, plan.viscosity)
+    objective, theta = least_squares(smooth, full, network, seed)
     return Prepared(system, plan, scales, objective, theta, train_key)
 
 

@@ -73,6 +73,8 @@ class Settings:
     - `weighting`: how weights follow training: of terms ("gradient_norm", "ntk") or of
         the equations' points ("causal", "attention").
     - `precision`: "float64" or "float32".
+    - `viscosity`: of what jumps in the initial values of conservation laws ask for,
+        the part that training adds (0: none).
     """
 
     strategy: str = "auto"
@@ -89,6 +91,7 @@ class Settings:
     condition_weight: float = 10.0
     weighting: str = "none"
     precision: str = "float64"
+    viscosity: float = 1.0
     network: NetworkSettings = field(default_factory=NetworkSettings)
 
 

@@ -21,6 +21,7 @@ from pinnlab.optimizer import (
 from pinnlab.programs import Stage
 from pinnlab.settings import NetworkSettings, Settings
 from pinnlab.system.system import System
+from pinnlab.viscosity import viscosities
 from pinnlab.weighting import WEIGHTINGS
 
 
@@ -37,11 +38,15 @@ SIREN_FREQUENCY = 10.0
 
 @dataclass(frozen=True)
 class Plan:
-    """Complete settings, the stages to run, and one line that explains them."""
+    """Complete settings, the stages to run, and one line that explains them.
+
+    - `viscosity`: added to the equations in training, by coordinate.
+    """
 
     settings: Settings
     stages: tuple[Stage, ...]
     reason: str
+    viscosity: tuple[float, ...]
 
 
 def plan(system: System, settings: Settings, target: float) -> Plan:
@@ -72,7 +77,11 @@ def plan(system: System, settings: Settings, target: float) -> Plan:
         f"{_described(net)} {net.depth} x {net.width}, {full.points} points, "
         f"{full.optimizer}"
     )
-    return Plan(full, tuple(stages), reason)
+    eps = viscosities(system, full.viscosity)
+    if any(eps):
+        size = " and ".join(f"{e:.2g}" for e in eps if e)
+        reason += f"; shocks spread by a viscosity of {size}"
+    return Plan(full, tuple(stages), reason, eps)
 
 
 def _described(net: NetworkSettings) -> str:

@@ -16,7 +16,8 @@ from pinnlab.equation.expression import (
 )
 
 
-KINKED = {"abs", "min", "max", "sign", "heaviside", "where"}
+STEPS = {"sign", "heaviside", "where"}
+KINKED = STEPS | {"abs", "min", "max"}
 
 
 def partials(node: Expression) -> tuple[Partial, ...]:
@@ -32,6 +33,14 @@ def uses_fields(node: Expression) -> bool:
 def uses_coordinates(node: Expression) -> bool:
     """Whether the expression depends on the point (or has a bound variable)."""
     return any(isinstance(n, Coordinate) for n in walk(node))
+
+
+def has_steps(node: Expression) -> bool:
+    """Whether a function that can jump acts on the coordinates."""
+    return any(
+        isinstance(n, Apply) and n.function in STEPS and uses_coordinates(n)
+        for n in walk(node)
+    )
 
 
 def is_kinked(node: Expression) -> bool:

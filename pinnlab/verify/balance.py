@@ -18,10 +18,10 @@ from pinnlab.equation.expression import (
 )
 from pinnlab.equation.structure import affine, is_kinked
 from pinnlab.system.arrays import array_values, gauss, holds
+from pinnlab.system.given import Given, given_values
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
 from pinnlab.verify.findings import Findings
-from pinnlab.verify.given import Given, given_values
 
 
 SMOOTH, KINKED = 1e-6, 1e-2

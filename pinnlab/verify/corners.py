@@ -6,10 +6,10 @@ import numpy as np
 
 from pinnlab.problem.problem import Place
 from pinnlab.system.arrays import array_values, holds
+from pinnlab.system.given import Given, given_values
 from pinnlab.system.system import System
 from pinnlab.verify.findings import Findings
 from pinnlab.verify.fluxes import broken_fluxes, face_points
-from pinnlab.verify.given import Given, given_values
 from pinnlab.verify.jumps import find_jump
 
 

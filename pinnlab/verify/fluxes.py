@@ -8,9 +8,9 @@ from pinnlab.equation.expression import ONE, Coordinate, Expression, Partial, te
 from pinnlab.sampling import unit_points
 from pinnlab.system.ansatz import FieldAnsatz, impose
 from pinnlab.system.arrays import array_values, holds
+from pinnlab.system.given import Given
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
-from pinnlab.verify.given import Given
 from pinnlab.verify.linearized import atoms
 
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pinnlab.equation.expression import Apply, Expression, walk
-from pinnlab.equation.structure import uses_coordinates
+from pinnlab.equation.expression import Expression
+from pinnlab.equation.structure import has_steps
 from pinnlab.problem.problem import Problem
 from pinnlab.sampling import unit_points
 from pinnlab.system.arrays import array_values
@@ -13,7 +13,6 @@ from pinnlab.system.arrays import array_values
 
 LINES, INTERVALS, HALVINGS = 8, 200, 40
 RELATIVE = 1e-3
-STEPS = {"sign", "heaviside", "where"}
 
 
 @dataclass(frozen=True)
@@ -22,14 +21,6 @@ class Jump:
 
     place: str
     size: float
-
-
-def has_steps(node: Expression) -> bool:
-    """Whether a function that can jump acts on the coordinates."""
-    return any(
-        isinstance(n, Apply) and n.function in STEPS and uses_coordinates(n)
-        for n in walk(node)
-    )
 
 
 def find_jump(
