@@ -28,6 +28,7 @@ OPTIMIZERS = {
     "lm, singular values": LevenbergMarquardt(spectrum=singular_spectrum),
     "sketched gauss-newton": SketchedGaussNewton(least=8, most=16),
     "engd-w": ENGDW(),
+    "engd-w, nystrom": ENGDW(most=0, rank=4),
     "spring": SPRING(),
     "lbfgs": LBFGS(memory=10),
     "adam": Adam(learning_rate=3e-2),

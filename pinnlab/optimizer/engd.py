@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from pinnlab.optimizer.objective import AbstractObjective, AbstractOptimizer, Info
-from pinnlab.optimizer.woodbury import woodbury_step
+from pinnlab.optimizer.woodbury import MOST_ROWS, RANK, woodbury_step
 
 
 class ENGDWState(eqx.Module):
@@ -35,6 +35,8 @@ class ENGDW(AbstractOptimizer[ENGDWState]):
     - `first`: damping before the first step, relative to the mean of JJ's diagonal.
     - `halvings`: the shortest step tried is 2^-halvings of the direction.
     - `memory`: bytes that the Jacobian may take before it is made in pieces.
+    - `most`: rows above which JJ' is approximated by `rank` random directions
+        (Nystrom), for 2 `rank` products with J.
 
     !!! example
 
@@ -44,6 +46,8 @@ class ENGDW(AbstractOptimizer[ENGDWState]):
     first: float = 1e-2
     halvings: int = eqx.field(static=True, default=8)
     memory: int = eqx.field(static=True, default=1_000_000_000)
+    most: int = eqx.field(static=True, default=MOST_ROWS)
+    rank: int = eqx.field(static=True, default=RANK)
 
     def init(
         self, objective: AbstractObjective, theta: Float[Array, " P"]
@@ -60,6 +64,8 @@ class ENGDW(AbstractOptimizer[ENGDWState]):
             jnp.zeros_like(theta),
             self.halvings,
             self.memory,
+            self.most,
+            self.rank,
         )
         new = ENGDWState(found.damping, found.info.stalled)
         return found.theta, new, found.info

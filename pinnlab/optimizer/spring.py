@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from pinnlab.optimizer.objective import AbstractObjective, AbstractOptimizer, Info
-from pinnlab.optimizer.woodbury import woodbury_step
+from pinnlab.optimizer.woodbury import MOST_ROWS, RANK, woodbury_step
 
 
 class SPRINGState(eqx.Module):
@@ -41,6 +41,8 @@ class SPRING(AbstractOptimizer[SPRINGState]):
     first: float = 1e-2
     halvings: int = eqx.field(static=True, default=8)
     memory: int = eqx.field(static=True, default=1_000_000_000)
+    most: int = eqx.field(static=True, default=MOST_ROWS)
+    rank: int = eqx.field(static=True, default=RANK)
 
     def init(
         self, objective: AbstractObjective, theta: Float[Array, " P"]
@@ -61,6 +63,8 @@ class SPRING(AbstractOptimizer[SPRINGState]):
             self.mu * state.direction,
             self.halvings,
             self.memory,
+            self.most,
+            self.rank,
         )
         info = found.info
         # With a direction to forget, a failure proves nothing yet.

@@ -3,14 +3,18 @@
     (J'J + lambda I)^-1 J'z = J'(JJ' + lambda I)^-1 z
 
 so that R rows and any number of parameters cost R^2 P for the kernel K = JJ' (R x R)
-and R^3/3 for its Cholesky factor.
+and R^3/3 for its Cholesky factor. Many rows make that too dear: the kernel is then
+approximated (`nystrom`).
 """
+
+from collections.abc import Callable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from pinnlab.optimizer.nystrom import nystrom
 from pinnlab.optimizer.objective import AbstractObjective, Info
 
 
@@ -18,6 +22,9 @@ GOOD, BAD = 0.75, 0.25
 """Ratios of actual to predicted decrease above and below which the damping changes."""
 CHANGE = 3.0
 HOPELESS_DAMPING = 1e3
+MOST_ROWS, RANK = 3000, 500
+LEAST_SHIFT = 1e-10
+"""Of an approximate kernel: what lies outside of it is divided by the damping."""
 
 
 def kernel(
@@ -42,6 +49,48 @@ def kernel(
     return objective.fold_rows(theta, strip, empty, most)
 
 
+class Kernel(eqx.Module):
+    """K = JJ' as far as a step needs it: its trace / R, and the damped solve."""
+
+    mean: Float[Array, ""]
+    least: float = eqx.field(static=True)
+    solve: Callable[[Array, Array], Array]
+
+
+def exact_kernel(
+    objective: AbstractObjective, theta: Float[Array, " P"], rows: int, memory: int
+) -> Kernel:
+    """The kernel itself, factorized at every solve."""
+    matrix = kernel(objective, theta, rows, memory)
+
+    def solve(shift: Array, z: Array) -> Array:
+        shifted = matrix + shift * jnp.eye(rows, dtype=theta.dtype)
+        return jax.scipy.linalg.cho_solve(
+            jax.scipy.linalg.cho_factor(shifted, lower=True), z
+        )
+
+    least = rows * float(jnp.finfo(theta.dtype).eps)
+    return Kernel(jnp.trace(matrix) / rows, least, solve)
+
+
+def approximate_kernel(
+    objective: AbstractObjective,
+    theta: Float[Array, " P"],
+    product: Callable[[Array], Array],
+    rows: int,
+    memory: int,
+    rank: int,
+) -> Kernel:
+    """The kernel by `rank` random directions; `product` is K times a vector."""
+    if rows * theta.size * theta.dtype.itemsize <= memory:
+        jacobian = objective.jacobian(theta)
+        multiply = lambda columns: jacobian @ (jacobian.T @ columns)
+    else:
+        multiply = lambda columns: jax.lax.map(product, columns.T).T
+    found = nystrom(multiply, rows, rank, theta.dtype)
+    return Kernel(found.trace / rows, LEAST_SHIFT, found.solve)
+
+
 class WoodburyStep(eqx.Module):
     """What a step led to; `damping` is that of the next one, relative to trace(K)/R."""
 
@@ -58,6 +107,8 @@ def woodbury_step(
     inherited: Float[Array, " P"],
     halvings: int,
     memory: int,
+    most: int,
+    rank: int,
 ) -> WoodburyStep:
     """theta - eta phi with phi = v + J'(JJ' + lambda I)^-1 (r - J v).
 
@@ -69,20 +120,23 @@ def woodbury_step(
 
     - `inherited`: v, a part of the last direction, or zeros.
     - `memory`: bytes for the Jacobian.
+    - `most`: the rows above which K is approximated, by `rank` random directions.
     """
     residuals, pull = jax.vjp(objective.residuals, theta)
     push = jax.linear_transpose(lambda z: pull(z)[0], residuals)
-    matrix = kernel(objective, theta, residuals.size, memory)
-    trace = jnp.trace(matrix) / residuals.size
+    rows = residuals.size
+    if rows <= most:
+        seen = exact_kernel(objective, theta, rows, memory)
+    else:
+        product = lambda z: push(pull(z)[0])[0]
+        seen = approximate_kernel(objective, theta, product, rows, memory, rank)
     # J = 0 leaves nothing to do, but must not divide 0 by 0.
-    scale = jnp.where(trace > 0, trace, 1)
-    damping = jnp.maximum(damping, residuals.size * jnp.finfo(theta.dtype).eps)
-    shifted = matrix + damping * scale * jnp.eye(residuals.size, dtype=theta.dtype)
+    scale = jnp.where(seen.mean > 0, seen.mean, 1)
+    damping = jnp.maximum(damping, seen.least)
     moved = push(inherited)[0]
-    factor = jax.scipy.linalg.cho_factor(shifted, lower=True)
-    dual = jax.scipy.linalg.cho_solve(factor, residuals - moved)
-    direction = inherited + pull(dual)[0]
-    change = moved + matrix @ dual
+    correction = pull(seen.solve(damping * scale, residuals - moved))[0]
+    direction = inherited + correction
+    change = push(direction)[0]
     etas = 0.5 ** jnp.arange(halvings + 1, dtype=theta.dtype)
     losses = jax.lax.map(lambda eta: objective.loss(theta - eta * direction), etas)
     losses = jnp.where(jnp.isfinite(losses), losses, jnp.inf)
