@@ -70,7 +70,7 @@ def _separable(system: System) -> AbstractNetwork:
     return blank_separable(
         tuple(a.lower for a in axes),
         tuple(a.upper for a in axes),
-        tuple(names.index(p) for p in system.problem.periodic),
+        system.joined,
         outputs=len(system.fields),
         modes=(1,) * len(axes),
         slabs=1,

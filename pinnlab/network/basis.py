@@ -4,6 +4,7 @@ Chebyshev polynomials where the coordinate is bounded, harmonics where it is per
 Everything works on NumPy and on JAX arrays alike.
 """
 
+from dataclasses import dataclass
 from functools import lru_cache
 from types import ModuleType
 
@@ -64,3 +65,45 @@ def tail(coefficients: np.ndarray, axis: int, periodic: bool) -> float:
     moved = np.moveaxis(coefficients, axis, 0)
     size = np.linalg.norm(moved)
     return float(np.linalg.norm(moved[-last:]) / size) if size > 0 else 0.0
+
+
+OCTAVES = 0.25
+"""The octaves of degrees that are compared to see how amplitudes decay."""
+
+
+@dataclass(frozen=True)
+class Decay:
+    """How the amplitudes of a coordinate decay towards the highest degree.
+
+    - `missing`: the share (root of the sum of squares) of the degrees beyond, if the
+        decay goes on like this.
+    - `order`: amplitudes fall like degree^-order: 1 for a jump, 2 for a kink, and
+        large where the function is smooth.
+    """
+
+    missing: float
+    order: float
+
+
+def decay(coefficients: np.ndarray, axis: int, periodic: bool) -> Decay:
+    """From the energies E of the last two quarters of an octave of degrees.
+
+    Where the next ones follow as a geometric series, E / (ratio - 1) is missing.
+    """
+    moved = np.moveaxis(coefficients, axis, 0)
+    energy = np.sum(moved.reshape(len(moved), -1) ** 2, axis=1)
+    whole = float(np.sum(energy))
+    if periodic:
+        energy = np.concatenate([energy[:1], energy[1::2] + energy[2::2]])
+    first, second = (round(len(energy) * 2 ** (-k * OCTAVES)) for k in (2, 1))
+    if whole == 0:
+        return Decay(0.0, np.inf)
+    if not 0 < first < second < len(energy):
+        return Decay(1.0, 0.0)
+    before, last = np.sum(energy[first:second]), np.sum(energy[second:])
+    tiny = np.finfo(float).tiny
+    order = (np.log2(max(before, tiny) / max(last, tiny)) / OCTAVES + 1) / 2
+    # Nothing that is resolved at all decays more slowly than a jump.
+    order = max(float(order), 1.0)
+    missing = np.sqrt(last / whole / (2 ** (OCTAVES * (2 * order - 1)) - 1))
+    return Decay(float(missing), order)

@@ -16,6 +16,11 @@ from pinnlab.network.base import AbstractNetwork
 from pinnlab.network.basis import chebyshev, harmonics
 
 
+FEW = 32
+"""So many slabs are all evaluated at every point of a batch, by one product of
+matrices: that is faster than to copy for each point the numbers of its slab."""
+
+
 class Separable(AbstractNetwork):
     """A network of separable features.
 
@@ -50,12 +55,18 @@ class Separable(AbstractNetwork):
     def _derivative(
         self, point: Float[Array, " dim"], slab: Array, orders: tuple[int, ...]
     ) -> Float[Array, " out"]:
-        found = self.coefficients[slab]
-        # The last coordinate is contracted first: what remains has its axis last.
-        for i, order in reversed(list(enumerate(orders))):
-            row, slope = self._functions(point, slab, i, order, found.shape[-1])
-            found = (found @ row.astype(found.dtype)) * slope**order
-        return found
+        # [slabs, outputs, modes...], the marching coordinate's first.
+        found = jnp.moveaxis(self.coefficients, 2 + self.march, 2)
+        few = len(found) <= FEW
+        found = found if few else found[slab]
+        others = [i for i in range(len(orders)) if i != self.march]
+        for i in reversed(others):
+            row, slope = self._functions(point, slab, i, orders[i], found.shape[-1])
+            found = (found @ row.astype(found.dtype)) * slope ** orders[i]
+        found = found[slab] if few else found
+        order = orders[self.march]
+        row, slope = self._functions(point, slab, self.march, order, found.shape[-1])
+        return (found @ row.astype(found.dtype)) * slope**order
 
     def _functions(
         self, point: Float[Array, " dim"], slab: Array, i: int, order: int, count: int

@@ -137,9 +137,17 @@ class Collocation:
         return np.moveaxis(moved, 0, march)
 
     def solve(
-        self, box: Range, lift: np.ndarray, free: np.ndarray, tolerance: float
+        self,
+        box: Range,
+        lift: np.ndarray,
+        tolerance: float,
+        free: np.ndarray | None = None,
     ) -> Solved:
-        """Gauss-Newton from `free` until a step changes less than the tolerance."""
+        """Gauss-Newton until a step changes less than the tolerance.
+
+        `free`: the unknown numbers to begin with, zero if missing.
+        """
+        free = np.zeros(self.unknowns) if free is None else free
         for block in self.blocks:
             block.scale = None
         now = self._linearized(box, self.complete(lift, free))

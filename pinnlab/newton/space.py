@@ -91,9 +91,9 @@ def radau_nodes(count: int) -> np.ndarray:
     return nodes
 
 
-def more_modes(count: int, periodic: bool) -> int:
+def more_modes(count: int, periodic: bool, growth: float = MORE) -> int:
     """The next larger number of modes of a coordinate."""
-    wider = int(np.ceil(MORE * count))
+    wider = int(np.ceil(growth * count))
     return odd(wider) if periodic else wider
 
 

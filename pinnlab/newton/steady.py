@@ -29,8 +29,7 @@ def solve_steady(
     """
     deadline = time.perf_counter() + seconds
     axes = system.problem.axes
-    names = system.coordinates
-    periodic = tuple(names.index(p) for p in system.problem.periodic)
+    periodic = system.joined
     box = Range(np.array([a.lower for a in axes]), np.array([a.upper for a in axes]))
     first = FIRST_MODES[len(axes)]
     modes = tuple(odd(first) if i in periodic else first for i in range(len(axes)))
@@ -43,7 +42,7 @@ def solve_steady(
         groups = [system.equations, *((c,) for c in system.conditions)]
         collocation = Collocation(system, space, groups, compiled)
         began = time.perf_counter()
-        solved = collocation.solve(box, np.zeros_like(guess), guess.ravel(), tolerance)
+        solved = collocation.solve(box, np.zeros_like(guess), tolerance, guess.ravel())
         tried += 1
         if not solved.converged or not np.isfinite(solved.coefficients).all():
             return best

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 from pinnlab.equation.expression import ZERO, Expression, Integral, walk
 from pinnlab.equation.structure import partials
 from pinnlab.reference.evolution import Evolution, Key
-from pinnlab.reference.exponential import ETDRK4, Coefficients, coefficients
+from pinnlab.reference.exponential import ETDRK4, Coefficients, Lawson, coefficients
 from pinnlab.reference.grid import Grid, Line
 from pinnlab.reference.reference import NoReference
 from pinnlab.reference.semilinear import depends_on, number, semilinear, space_order
@@ -85,6 +85,7 @@ class Fourier:
     evolution: Evolution
     form: ConstantForm
     lines: tuple[Line, ...]
+    method: type[ETDRK4] | type[Lawson] = ETDRK4
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -219,13 +220,14 @@ class Fourier:
             each: Array,
         ) -> Array:
             rest = lambda n, y: step * self.rest(points, keep, start + n * step, y)
-            return march(ETDRK4(weights, _multiply), rest, y0, saves, each)
+            return march(self.method(weights, _multiply), rest, y0, saves, each)
 
         return whole
 
     def label(self, steps: int) -> str:
         """One line for people."""
-        return f"Fourier {self.lines[0].count}, ETDRK4, {steps} steps"
+        name = self.method.__name__
+        return f"Fourier {self.lines[0].count}, {name}, {steps} steps"
 
     def run(self, steps: int, coarse: bool) -> Trajectory:
         """March in a multiple of the saved steps."""
@@ -256,6 +258,33 @@ class Fourier:
             evolution.start,
             evolution.initial_fields,
         )
+
+
+ROUGH = 1e-8
+"""Initial values have a kink, or are not resolved, where the highest amplitudes are
+above this part of the largest."""
+
+
+def method_for(first: Fourier) -> type[ETDRK4] | type[Lawson]:
+    """The better method in time, for a first resolution.
+
+    Waves that are free and do not decay are sent out by data with kinks. Whether the
+    high modes are such waves, or follow the low ones, is seen by trying.
+    """
+    matrices = first.linear[first.keep(False)]
+    rates = np.linalg.eigvals(matrices)
+    hat = np.abs(first.initial(first.nodes(False), 1))
+    highest = hat * (first.keep(False) & ~first.keep(True))
+    smooth = highest.max() <= ROUGH * hat.max()
+    decays = np.abs(rates.real).max() > 1e-9 * np.abs(rates).max()
+    if smooth or decays or not first.nonlinear:
+        return ETDRK4
+    errors: dict[type, float] = {}
+    for method in (ETDRK4, Lawson):
+        tried, saves = replace(first, method=method), SAVES[len(first.shape)]
+        fine, half = (tried.run(steps, False).values for steps in (2 * saves, saves))
+        errors[method] = float(np.linalg.norm(fine - half))
+    return Lawson if errors[Lawson] < errors[ETDRK4] else ETDRK4
 
 
 OVERSAMPLE = {1: 16, 2: 4, 3: 2}

@@ -8,7 +8,7 @@ from pinnlab.grids import grid_axes, grid_points
 from pinnlab.reference import fourier, lines
 from pinnlab.reference.collocation import collocate
 from pinnlab.reference.evolution import Evolution
-from pinnlab.reference.fourier import Fourier, constant_form
+from pinnlab.reference.fourier import Fourier, constant_form, method_for
 from pinnlab.reference.lines import Adaptive, SemiImplicit, linear_part
 from pinnlab.reference.reference import NoReference, Reference
 from pinnlab.reference.refinement import Limits, Resolution, refine
@@ -17,7 +17,7 @@ from pinnlab.reference.semilinear import space_order
 
 
 FOURIER = {
-    1: Limits(256, 8192, fourier.SAVES[1], 16, 1, 2048 * fourier.SAVES[1]),
+    1: Limits(256, 16384, fourier.SAVES[1], 16, 1, 2048 * fourier.SAVES[1]),
     2: Limits(64, 256, fourier.SAVES[2], 4, 2, 2048 * fourier.SAVES[2]),
     3: Limits(32, 64, fourier.SAVES[3], 2, 3, 2048 * fourier.SAVES[3]),
 }
@@ -64,8 +64,11 @@ def _choose(evolution: Evolution) -> tuple[Callable[[int], Resolution], Limits]:
         form = constant_form(evolution) if box is not None else None
         if box is not None and form is not None:
             box_lines = lambda count: tuple(i.line(count) for i in box)
-            make = lambda count: Fourier(evolution, form, box_lines(count))
-            return make, FOURIER[dimension]
+            limits = FOURIER[dimension]
+            first = Fourier(evolution, form, box_lines(limits.count))
+            method = method_for(first)
+            make = lambda count: Fourier(evolution, form, box_lines(count), method)
+            return make, limits
     if dimension not in COLLOCATION:
         raise NoReference(f"a box in {dimension} dimensions that is not periodic")
     limits = COLLOCATION[dimension]

@@ -5,8 +5,8 @@ from functools import cached_property
 
 import jax
 
-from pinnlab.equation.expression import Expression
-from pinnlab.equation.structure import degree
+from pinnlab.equation.expression import Coordinate, Expression, Integral, walk
+from pinnlab.equation.structure import degree, partials
 from pinnlab.problem.problem import Problem
 from pinnlab.system.ansatz import FieldAnsatz, impose
 from pinnlab.system.exact import choose
@@ -54,6 +54,27 @@ class System:
             isinstance(t.residual, Expression) and degree(t.residual) <= 1
             for t in (*self.equations, *self.conditions)
         )
+
+    @cached_property
+    def joined(self) -> tuple[int, ...]:
+        """Indices of the periodic coordinates along which points are coupled.
+
+        Without derivatives by a coordinate, and without values elsewhere, every point
+        has a solution of its own, and the period of the data may have a kink.
+        """
+        names = self.coordinates
+        here = tuple(Coordinate(n) for n in names)
+        terms = (*self.equations, *self.conditions)
+        residuals = [t.residual for t in terms]
+        trees = [r for r in residuals if isinstance(r, Expression)]
+        every = [p for r in trees for p in partials(r)]
+        coupled = lambda i: (
+            len(trees) < len(terms)
+            or any(isinstance(n, Integral) for r in trees for n in walk(r))
+            or any(p.orders[i] or p.at[i] != here[i] for p in every)
+        )
+        periodic = [names.index(p) for p in self.problem.periodic]
+        return tuple(i for i in periodic if coupled(i))
 
     def imposed(self, expression: Expression, network: bool = True) -> Expression:
         """An expression of the fields as one of the network's outputs."""

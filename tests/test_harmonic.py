@@ -1,0 +1,194 @@
+"""Slabs by Newton and GMRES over harmonics, and how many modes slabs take."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from pinnlab import loads_problem
+from pinnlab.assembly import network_of
+from pinnlab.network import Separable
+from pinnlab.network.basis import decay, harmonics
+from pinnlab.newton import harmonic, route
+from pinnlab.newton.collocation import Collocation, Range
+from pinnlab.newton.harmonic import Harmonic, Rows, amplitudes, coefficients
+from pinnlab.newton.resolution import Resolution
+from pinnlab.newton.space import Space
+from pinnlab.newton.structure import evolution_of
+from pinnlab.settings import Settings
+from pinnlab.strategy import separable_settings
+from pinnlab.system.system import build_system
+
+
+WAVES = """
+coordinates = { COORDINATES }
+fields = ["u", "v"]
+periodic = ["x"]
+[equations]
+first = "dt(u) + u*dx(v) - 0.1*dxx(u) = 0"
+second = "dt(v) + dx(u) + dxxx(v) = v^2*sin(t)"
+[conditions]
+initial = { on = "t = 0", equation = ["u = cos(x)", "v = sin(x) + 0.5"] }
+"""
+
+KINK = """
+coordinates = { t = [0, 1], x = [-1, 1] }
+fields = ["u"]
+periodic = ["x"]
+[equations]
+heat = "dt(u) = 0.01*dxx(u)"
+[conditions]
+initial = { on = "t = 0", equation = "u = 1 - x^2" }
+"""
+
+LOGISTIC = """
+coordinates = { t = [0, 1], x = [0, 1] }
+fields = ["u"]
+periodic = ["x"]
+[equations]
+growth = "dt(u) = 5*u*(1 - u)"
+[conditions]
+initial = { on = "t = 0", equation = "u = (1 + x)/4" }
+"""
+
+
+def a_slab(coordinates, march, modes):
+    """The first slab of WAVES by both solvers: [fields, modes...] each."""
+    text = WAVES.replace("COORDINATES", coordinates)
+    system = build_system(loads_problem(text, "waves"), "rows")
+    space = Space(modes, (1 - march,), march, (1, 1))
+    rows = Rows(system.equations, space.nodes(march), space.unknown(0))
+    lift = np.zeros((2, *modes))
+    first = np.moveaxis(lift, 1 + march, 1)
+    first[0, 0, 1], first[1, 0, 0], first[1, 0, 2] = -1, 0.5, -1
+    upper = np.array([0.2, 2 * np.pi] if march == 0 else [2 * np.pi, 0.2])
+    box = Range(np.zeros(2), upper)
+    fast = Harmonic(system, space, rows, {}).solve(box, lift, 1e-11)
+    dense = Collocation(system, space, [system.equations], {}).solve(box, lift, 1e-11)
+    assert fast.converged and dense.converged
+    return fast.coefficients, dense.coefficients
+
+
+@pytest.mark.parametrize(
+    "coordinates, march, modes",
+    [
+        ("t = [0, 1], x = [0, '2*pi']", 0, (8, 41)),
+        ("x = [0, '2*pi'], t = [0, 1]", 1, (41, 8)),
+    ],
+)
+def test_gmres_over_harmonics_finds_what_the_dense_matrix_does(
+    coordinates, march, modes
+):
+    fast, dense = a_slab(coordinates, march, modes)
+    # Both hold the equations at the same times; they differ by what 20 harmonics lack.
+    assert np.linalg.norm(fast - dense) < 1e-9 * np.linalg.norm(dense)
+
+
+def test_amplitudes_are_those_of_the_harmonics():
+    given = np.random.default_rng(0).normal(size=(2, 7, 3))
+    found = amplitudes(given, 1)
+    z = np.linspace(-1, 1, 11)
+    waves = np.exp(1j * np.pi * np.arange(4) * (z[:, None] + 1))
+    waves[:, 1:] *= 2
+    values = np.einsum("zk,fmk->fmz", waves, found).real
+    expected = np.einsum("zn,fnm->fmz", harmonics(z, 7, 0), given)
+    np.testing.assert_allclose(values, expected, atol=1e-12)
+    np.testing.assert_allclose(coefficients(found, 1), given, atol=1e-14)
+
+
+def test_constant_coefficients_need_one_product_of_gmres(monkeypatch):
+    text = KINK.replace("0.01*dxx(u)", "0.01*dxx(u) - dx(u) + u")
+    system = build_system(loads_problem(text, "constant"), "rows")
+    space = Space((8, 21), (1,), 0, (1,))
+    rows = Rows(system.equations, space.nodes(0), space.unknown(0))
+    lift = np.zeros((1, 8, 21))
+    lift[0, 0, :5] = 1.0
+    products = []
+    plain = harmonic.Jacobian.product
+    monkeypatch.setattr(
+        harmonic.Jacobian,
+        "product",
+        lambda self, move: (products.append(1), plain(self, move))[1],
+    )
+    box = Range(np.array([0.0, -1.0]), np.array([0.3, 1.0]))
+    assert Harmonic(system, space, rows, {}).solve(box, lift, 1e-10).converged
+    # The preconditioner is the inverse: one product, and one that confirms it.
+    assert len(products) <= 2
+
+
+@pytest.mark.parametrize("order", [1.0, 2.0, 3.0])
+@pytest.mark.parametrize("periodic", [False, True])
+def test_what_is_missing_follows_from_an_algebraic_decay(order, periodic):
+    degrees = np.arange(1, 200_000.0)
+    every = degrees**-order
+    kept = 300
+    part = np.repeat(every[:kept], 2) / np.sqrt(2) if periodic else every[:kept]
+    found = decay(np.concatenate([[0.0], part]), 0, periodic)
+    missing = np.linalg.norm(every[kept:]) / np.linalg.norm(every[:kept])
+    assert found.missing == pytest.approx(missing, rel=0.05)
+    assert found.order == pytest.approx(order, abs=0.1)
+
+
+def test_what_is_missing_of_a_smooth_function_is_its_next_degrees():
+    found = decay(0.5 ** np.arange(40), 0, False)
+    assert 0.5**41 < found.missing < 0.5**38
+    assert found.order > 10
+    assert decay(np.zeros(40), 0, False).missing == 0.0
+
+
+def test_modes_grow_until_enough_and_shrink_when_half_will_do():
+    resolution = Resolution(0, (1,), 1e-6, 10_000, 2.0)
+    wave = 0.9 ** (np.arange(1, 141) // 2)
+    few, many = wave[None, None, :41], np.pad(wave, (0, 401))[None, None]
+    assert resolution.wider(few, (8, 41)) == (8, 83)
+    assert resolution.wider(many, (8, 541)) is None
+    assert resolution.fewer(many, (8, 541)) == (8, 271)
+    assert resolution.missing == 0.0
+
+
+def test_a_kink_is_accepted_near_the_tolerance_and_what_it_lacks_is_kept():
+    resolution = Resolution(0, (1,), 1e-5, 100_000, 2.0)
+    kink = (1.0 + np.arange(2001) // 2) ** -2
+    assert resolution.wider(kink[None, None, :401], (8, 401)) == (8, 803)
+    assert resolution.wider(kink[None, None], (8, 2001)) is None
+    assert 1e-5 < resolution.missing < 1e-4
+    capped = Resolution(0, (1,), 1e-9, 4_000, 2.0)
+    assert capped.wider(kink[None, None, :401], (8, 401)) is None
+    assert capped.missing > 1e-5
+
+
+def march(text, target):
+    """The system, what the route found, and its values at t (column) and x (row)."""
+    with jax.enable_x64(True):
+        system = build_system(loads_problem(text, "evolution"), "rows")
+        found = route.solve_separable(system, target, 60.0, lambda row: None)
+        assert found.network is not None
+        t, x = np.meshgrid([0.01, 0.1, 1.0], np.linspace(0, 1, 33), indexing="ij")
+        points = np.stack([t.ravel(), x.ravel()], axis=1)
+        values = jax.vmap(found.network)(jnp.asarray(points))[:, 0]
+    return system, found, t, x, np.asarray(values).reshape(t.shape)
+
+
+def test_a_kink_across_the_period_is_solved_with_an_honest_estimate():
+    system, found, t, x, values = march(KINK, 1e-3)
+    evolution = evolution_of(system)
+    assert evolution is not None and harmonic.suits(system, evolution)
+    n = np.arange(1, 1000)[:, None, None]
+    waves = 4 * (-1.0) ** (n + 1) / (n * np.pi) ** 2 * np.cos(n * np.pi * x)
+    exact = 2 / 3 + np.sum(waves * np.exp(-0.01 * (n * np.pi) ** 2 * t), axis=0)
+    assert np.linalg.norm(values - exact) < found.estimate * np.linalg.norm(exact)
+    assert found.estimate < 1e-3
+
+
+def test_points_that_know_nothing_of_each_other_need_no_period():
+    system, found, t, x, values = march(LOGISTIC, 1e-8)
+    # The data jump from x = 1 to x = 0: of harmonics 1e-2 would be missing.
+    exact = (1 + x) * np.exp(5 * t) / ((1 + x) * np.exp(5 * t) + 3 - x)
+    np.testing.assert_allclose(values, exact, rtol=1e-8)
+    assert system.joined == ()
+    assert build_system(loads_problem(KINK, "kink"), "rows").joined == (1,)
+    # A file has the coefficients; the functions are those of the problem.
+    settings = separable_settings(Settings())
+    again = network_of(system, settings, (1.0,), jax.random.key(0))
+    assert isinstance(again, Separable) and found.network is not None
+    assert again.periodic == found.network.periodic == ()
