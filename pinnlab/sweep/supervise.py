@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from pinnlab.sweep.beacon import alive, claimed, lost
+from pinnlab.sweep.beacon import claimed, gone, lost
 from pinnlab.sweep.child import STOPPED
 from pinnlab.sweep.folder import Files, drivers, files, record_error
 
@@ -79,7 +79,7 @@ def supervise(
             return Outcome.PRUNED
         if lease is None:
             return Outcome.BUSY
-        if not alive(_driver(job)):
+        if gone(_driver(job)):
             return Outcome.STOPPED
         own.error.unlink(missing_ok=True)
         code: int | None = 0
@@ -135,7 +135,7 @@ def _attempt(
                 looked = time.monotonic()
                 if lost(lease) or own.pruned.exists():
                     return None
-                if leaving() or not alive(_driver(job)):
+                if leaving() or gone(_driver(job)):
                     _ask_to_stop(process)
                     return None
                 if 0 < job.seconds < looked - began:
