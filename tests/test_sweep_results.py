@@ -196,6 +196,20 @@ def test_a_run_without_a_truth_is_shown_with_its_estimate():
     assert shown[:2] == ["pass (1)", "fail (1)"]
 
 
+def test_names_on_an_axis_are_not_joined_by_lines():
+    names = np.array(["burgers", "klein_gordon", "allen_cahn"], object)
+    rows = np.array([[1e-1, 1e-2, 1e-3], [1e-2, 1e-3, 1e-4]]).T
+    dims = {"problem": 3, "seed": 2}
+    coordinates = {"problem": ("problem", names), "seed": ("seed", np.arange(2))}
+    verdicts = np.full((3, 2), "pass", object)
+    found = {"rel_l2": rows, "train_seconds": np.ones((3, 2)), "verdict": verdicts}
+    panel = sweep_figure(Dataset("", dims, coordinates, found)).axes[0]
+    marks = panel.lines[0]
+    assert np.asarray(marks.get_ydata()) == pytest.approx(rows.mean(axis=1))
+    assert marks.get_linestyle() == "None" and marks.get_marker() == "o"
+    assert {t.get_rotation() for t in panel.get_xticklabels()} == {20.0}
+
+
 def drawn_study(kind: str) -> Dataset:
     """Six runs of three settings, the third of which is the best."""
     errors = np.array([3e-1, 1e-2, 1e-4, 2e-3, np.nan, 5e-2])

@@ -101,7 +101,15 @@ def _panels(dataset: Dataset) -> str:
 def _summary(rows: Sequence[Row]) -> str:
     counts = Counter(r.verdict or r.state for r in rows)
     parts = ", ".join(f"{n} {name}" for name, n in counts.most_common())
-    return f"{len(rows)} runs: {parts}"
+    words = f"{len(rows)} runs: {parts}"
+    hidden = sum(bool(r.verdict) and not _shown(r) for r in rows)
+    if 0 < hidden < len(rows):
+        words += f"; {hidden} of them have no known error and are in no picture"
+    return words
+
+
+def _shown(row: Row) -> bool:
+    return math.isfinite(row.rel_l2) or math.isfinite(row.estimate)
 
 
 def _inline(picture: Figure, dpi: int) -> str:

@@ -22,6 +22,7 @@ from pinnlab.sweep.search import TRIAL
 WIDTH, HEIGHT = 4.6, 3.4
 MOST_LINES = len(COLORS)
 MOST_TICKS = 8
+MOST_LETTERS = 24
 MOST_NUMBERS = 36
 """Cells of a heat map that still have room for their numbers."""
 EITHER = "error_or_estimate"
@@ -128,6 +129,11 @@ def lines(
     for color, i in zip(COLORS, shown, strict=False):
         low, middle, high, _ = _along(dataset, name, dim, split, int(i))
         label = _labels(dataset, split)[i] if split else None
+        if _numbers(dataset, dim) is None:
+            # Nothing lies between two names.
+            reach = [middle - low, high - middle]
+            ax.errorbar(places, middle, reach, fmt="o", ms=5, color=color, label=label)
+            continue
         ax.fill_between(places, low, high, color=color, alpha=0.2, lw=0)
         ax.plot(places, middle, "o-", ms=4, color=color, label=label)
     _across(ax, dataset, dim)
@@ -152,6 +158,7 @@ def heat_map(dataset: Dataset, name: str, first: str, second: str, ax: Axes) -> 
         labels = _labels(dataset, dim)
         step = math.ceil(len(labels) / MOST_TICKS)
         axis.set_ticks([i + 0.5 for i in range(0, len(labels), step)], labels[::step])
+    _slant(ax)
     ax.spines[:].set_visible(False)
     names = (_name(dataset, dim) for dim in order)
     ax.set(title=LABELS[name], **dict(zip(("xlabel", "ylabel"), names, strict=True)))
@@ -274,6 +281,17 @@ def _across(ax: Axes, dataset: Dataset, dim: str) -> None:
         ax.set_xscale("log")
     if numbers is None or (count <= MOST_TICKS and not wide):
         ax.set_xticks(_places(dataset, dim), _labels(dataset, dim))
+        _slant(ax)
+
+
+def _slant(ax: Axes) -> None:
+    """Slanted names where they would run into each other."""
+    names = [t.get_text() for t in ax.get_xticklabels()]
+    if sum(map(len, names)) > MOST_LETTERS:
+        ax.tick_params("x", labelrotation=20)
+        for text in ax.get_xticklabels():
+            text.set_horizontalalignment("right")
+            text.set_rotation_mode("anchor")
 
 
 def _log_up(ax: Axes, values: np.ndarray) -> None:
