@@ -4,10 +4,15 @@ import itertools
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pinnlab.errors import ProblemError
+
+
+DRAFT, END = ".pinnlab-", ".tmp"
+STRAY = 86400.0
+"""Seconds after which a draft belongs to no living process: a write takes a few."""
 
 
 @contextmanager
@@ -50,11 +55,24 @@ def check_writable(path: str | Path) -> None:
         raise ProblemError(f"cannot write {path}: {error.strerror}") from error
 
 
+def remove_strays(folder: Path) -> None:
+    """Remove what processes that were killed left of files that they were writing.
+
+    What is younger than `STRAY` may still be written.
+    """
+    for draft in folder.glob(f"{DRAFT}*{END}"):
+        with suppress(OSError):
+            with _temporary(draft) as now:
+                age = now.stat().st_mtime - draft.stat().st_mtime
+            if age > STRAY:
+                draft.unlink()
+
+
 @contextmanager
 def _temporary(path: Path) -> Iterator[Path]:
     """A new empty file beside `path`, removed at the end if it is still there."""
     # Short, so that a name at the file system's limit still works.
-    draft = path.with_name(f".pinnlab-{secrets.token_hex(6)}.tmp")
+    draft = path.with_name(f"{DRAFT}{secrets.token_hex(6)}{END}")
     os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
     try:
         yield draft

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from pinnlab.atomic import remove_strays
 from pinnlab.errors import ProblemError
 
 
@@ -13,11 +14,14 @@ from pinnlab.errors import ProblemError
 def claimed(path: Path) -> Iterator[None]:
     """Inside, no other run may claim `path`: by a lock on the file `NAME.lock`.
 
+    What runs that were killed left in its folder is removed.
+
     Raises `ProblemError` where another run has it. Where the file system knows no
     locks, nothing is claimed.
     """
     lock = path.with_name(f"{path.name}.lock")
     handle = _locked(lock, path)
+    remove_strays(path.parent)
     try:
         yield
     finally:

@@ -70,6 +70,25 @@ class Keeper:
         self.problems: set[str] = set()
         self.last, self.cost = time.monotonic(), 0.0
         self.owned = False
+        self.parts: list[Keeper] = []
+
+    def part(self, index: int) -> "Keeper":
+        """The keeper of one of several trainings of the run, one after another.
+
+        The first is this one; the others have checkpoints `NAME.1.ckpt`, ...
+        """
+        if index == 0:
+            return self
+        name = f"{self.path.stem}.{index}{self.path.suffix}"
+        made = Keeper(
+            self.path.with_name(name),
+            resume=self.resume,
+            say=self.say,
+            signals=self.signals,
+            team=self.team,
+        )
+        self.parts.append(made)
+        return made
 
     def deferring(self) -> AbstractContextManager[None]:
         """Inside, a signal waits for the next `pause`."""
@@ -159,3 +178,5 @@ class Keeper:
         for path in (self.path, previous(self.path)) if self.owned else ():
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
+        for part in self.parts:
+            part.finish()

@@ -216,7 +216,6 @@ def test_a_file_holds_the_members_and_xarray_opens_them(tmp_path):
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        (("--resume",), "--resume is for one seed"),
         (("--debug",), "--debug is for one seed"),
         (("--profile", "traces"), "--profile is for one seed"),
         (("--seed", str(2**31 - 1)), "above 2147483647"),

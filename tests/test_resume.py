@@ -255,19 +255,21 @@ def assert_same_run(a: Path, b: Path) -> None:
             assert one[name].tobytes() == two[name].tobytes(), name
 
 
-def check_stops(tmp_path: Path, optimizer: str, faults: dict[str, int]) -> None:
+def check_stops(
+    tmp_path: Path, optimizer: str, faults: dict[str, int], *options: str
+) -> None:
     """Each fault ends a run with its status; the last --resume ends the whole run."""
     whole = case(tmp_path / "whole", optimizer, 90)
     stopped = case(tmp_path / "stopped", optimizer, 90)
-    found = command(whole, "none")
+    found = command(whole, "none", *options)
     assert found.returncode == 1, found.stderr
     assert [p.name for p in sorted(whole.iterdir())] == ["case.h5", "case.toml"]
     for fault, status in faults.items():
-        found = command(stopped, fault, "--resume")
+        found = command(stopped, fault, "--resume", *options)
         assert found.returncode == status, found.stderr
         assert "Traceback" not in found.stderr
         assert (stopped / "case.ckpt").exists()
-    found = command(stopped, "none", "--resume")
+    found = command(stopped, "none", "--resume", *options)
     assert found.returncode == 1, found.stderr
     assert "going on from case.ckpt" in found.stderr
     assert not (stopped / "case.ckpt").exists()

@@ -8,7 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
-from pinnlab.sweep.beacon import SILENCE, alive, claimed, holder, lost, owner
+import pytest
+
+from pinnlab.sweep.beacon import SILENCE, alive, claimed, gone, holder, lost, owner
 
 
 HOLD = """
@@ -30,6 +32,12 @@ def holding(name: Path) -> subprocess.Popen:
     )
     assert process.stdout and process.stdout.readline().strip() == "True"
     return process
+
+
+def set_clock(beacon: Path, seconds: float) -> None:
+    """Let a beacon look as if the clock had been set forward after its last beat."""
+    then = time.time() - seconds
+    os.utime(beacon, (then, then))
 
 
 def test_a_lease_has_one_owner_and_leaves_nothing(tmp_path: Path):
@@ -65,20 +73,52 @@ def test_an_owner_far_away_counts_as_dead_after_a_silence(tmp_path: Path):
     beacon = tmp_path / "run.lease.1"
     beacon.write_text('{"host": "n1", "pid": 1, "machine": "other", "started": "1"}')
     assert alive(beacon)
-    past = time.time() - SILENCE - 1
-    os.utime(beacon, (past, past))
+    set_clock(beacon, SILENCE + 1)
     assert not alive(beacon) and holder(tmp_path / "run.lease") is None
 
 
-def test_who_was_silent_too_long_learns_that_the_lease_is_lost(tmp_path: Path):
+def test_who_was_silent_too_long_learns_that_the_lease_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    # An owner that hangs: its process is there, its signs of life are not.
+    monkeypatch.setattr("pinnlab.sweep.beacon._beat", lambda *_: None)
+    monkeypatch.setattr("pinnlab.sweep.beacon.BEAT", 0.01)
     name = tmp_path / "run.lease"
     with claimed(name) as first:
         assert first is not None and not lost(first)
-        past = time.time() - SILENCE - 1
-        os.utime(first, (past, past))
+        set_clock(first, SILENCE + 1)
         with claimed(name) as second:
             assert second is not None and lost(first) and not lost(second)
         assert lost(first)
+
+
+@pytest.mark.parametrize("seconds", [3600, -3600])
+def test_a_clock_that_is_set_ends_no_lease(
+    seconds: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("pinnlab.sweep.beacon.BEAT", 0.2)
+    name = tmp_path / "run.lease"
+    with claimed(name) as first:
+        assert first is not None
+        set_clock(first, seconds)
+        assert not alive(first)
+        set_clock(first, seconds)
+        assert not gone(first)
+        set_clock(first, seconds)
+        with claimed(name) as second:
+            assert second is None
+        assert not lost(first)
+
+
+def test_a_dead_owner_is_found_although_the_clock_was_set_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("pinnlab.sweep.beacon.BEAT", 0.01)
+    beacon = tmp_path / "run.lease.1"
+    beacon.write_text('{"host": "n1", "pid": 1, "machine": "other", "started": "1"}')
+    set_clock(beacon, -3600)
+    with claimed(tmp_path / "run.lease") as mine:
+        assert mine is not None
 
 
 def test_a_beacon_that_is_removed_stays_removed(tmp_path: Path, monkeypatch):

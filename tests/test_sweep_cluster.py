@@ -6,15 +6,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from test_sweep_engine import QUICK, Silent, saved, standing_in
+from test_sweep_engine import QUICK, Silent, eventually, saved, standing_in
+from test_sweep_experiment import planned
+from test_sweep_resume import PATIENT
 from typer.testing import CliRunner
 
 from pinnlab.cli.main import app
 from pinnlab.errors import ProblemError
+from pinnlab.sweep.beacon import lit
+from pinnlab.sweep.cluster import work
 from pinnlab.sweep.drive import Ending, drive
-from pinnlab.sweep.folder import files
+from pinnlab.sweep.folder import drivers, files, load_plan
 from pinnlab.sweep.pools import check_place, open_pool
 from pinnlab.sweep.schedulers import job_cluster, job_script
+from pinnlab.sweep.supervise import Job
+from pinnlab.sweep.walltime import longer_than_a_job
 
 
 distributed = pytest.importorskip("distributed")
@@ -118,17 +124,71 @@ def test_an_interface_that_is_not_there_is_named(tmp_path: Path):
         job_script("slurm", plan, tmp_path / "jobs")
 
 
-def test_a_walltime_too_short_for_a_run_is_refused(tmp_path: Path):
-    text = "[slurm]\nwalltime = '3m'"
-    plan = saved(tmp_path, "budget = ['10s', '2m']", text)
+TRAINS = """
+[solver]
+strategy = "nonlinear"
+optimizer = "adam"
+[slurm]
+walltime = "3m"
+"""
+
+
+def test_runs_longer_than_a_job_go_on_in_the_next_one(tmp_path: Path):
+    plan = saved(tmp_path, "budget = ['10s', '1h']", TRAINS)
+    said = longer_than_a_job("slurm", plan)
+    assert "1 of 2 runs may take up to 3615 s, and a job works for 60 s" in said
+    with job_cluster("slurm", plan, tmp_path / "out" / "jobs") as cluster:
+        assert "--lifetime=60s" in cluster.job_script()
+    short = saved(tmp_path, "budget = ['10s', '20s']", TRAINS)
+    assert longer_than_a_job("slurm", short) == ""
+
+
+@pytest.mark.parametrize(
+    ("solver", "top", "least"),
+    [
+        # Start, and the first checkpoint.
+        (TRAINS.replace("3m", "2m"), "budget = '1h'", 45),
+        # ... and the verification, which has none.
+        (TRAINS.replace("3m", "20m"), "budget = '1h'\nreference = true", 1845),
+        # This route has no checkpoints.
+        ("[slurm]\nwalltime = '3m'", "budget = '100s'", 115),
+        # Nor have several runs in one process.
+        (TRAINS, "budget = '30s'\nbatch = true", 75),
+    ],
+)
+def test_a_walltime_in_which_no_run_gets_on_is_refused(
+    solver: str, top: str, least: int, tmp_path: Path
+):
+    top = top if "reference" in top else f"{top}\nreference = false"
+    plan = planned(tmp_path, f"{top}\n[axes]\nseed = [0, 1]\n{solver}")
     with (
-        pytest.raises(
-            ProblemError,
-            match=r"slurm\.walltime: 180 s are too short for a run of about 135 s",
-        ),
+        pytest.raises(ProblemError, match=f"needs about {least} s to get on"),
         job_cluster("slurm", plan, tmp_path / "out" / "jobs"),
     ):
         pass
+
+
+def test_a_run_leaves_a_checkpoint_when_its_worker_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    standing_in(monkeypatch, PATIENT)
+    saved(tmp_path, "seed = [0]")
+    folder = tmp_path / "out"
+    plan = load_plan(folder)
+    job = Job(str(folder), plan.runs[0].id, "driver-a", 1, 0.0)
+    with (
+        lit(drivers(folder) / job.driver),
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        outcome = client.submit(work, job)
+        assert eventually((folder / "started").exists)
+        (worker,) = cluster.workers.values()
+        client.sync(worker.close_gracefully, reason="the end of its life")
+        assert eventually((folder / "asked").exists)
+        outcome.cancel()
 
 
 @pytest.mark.parametrize("how", ["address", "file"])

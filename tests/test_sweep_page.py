@@ -38,9 +38,9 @@ const type = (text) => {
   filter.dispatchEvent(new Event("input"));
 };
 const found = { heads: heads.map((h) => h.textContent), start: column(0) };
-const error = found.heads.indexOf("rel_l2");
-click("rel_l2"); found.up = column(error);
-click("rel_l2"); found.down = column(error);
+const place = found.heads.indexOf("error");
+click("error"); found.up = column(place);
+click("error"); found.down = column(place);
 found.sorted = document.querySelector("th[aria-sort]").getAttribute("aria-sort");
 type("failed"); found.failed = rows().length;
 rows()[0].click();
@@ -53,7 +53,9 @@ found.details = document.querySelector("tr.details").textContent;
 const picture = document.querySelector("tr.details img");
 picture.decode().then(() => {
   found.picture = picture.naturalWidth;
-  found.main = document.querySelector("body > img").naturalWidth;
+  found.main = document.querySelector("#panels img").naturalWidth;
+  const inside = document.querySelector("tr.details > td > div");
+  found.outside = inside.getBoundingClientRect().right - window.innerWidth;
   found.wide = document.documentElement.scrollWidth - window.innerWidth;
   found.wrong = wrong;
   parent.postMessage(JSON.stringify(found), "*");
@@ -113,16 +115,16 @@ def test_the_table_sorts_filters_and_opens(
     found = json.loads(html.unescape(told[1]))
     assert found["wrong"] == []
     assert "CONSOLE" not in ended.stderr
-    assert found["heads"][:3] == ["r", "verdict", "rel_l2"]
+    assert found["heads"][:3] == ["r", "verdict", "error"]
     assert found["start"] == ["1", "2", "3", "4"]
-    assert found["up"] == ["1.00e-5", "2.00e-4", "0.03", ""]
-    assert found["down"] == ["0.03", "2.00e-4", "1.00e-5", ""]
+    assert found["up"] == ["1.0e-5", "2.0e-4", "3.0e-2", ""]
+    assert found["down"] == ["3.0e-2", "2.0e-4", "1.0e-5", ""]
     assert found["sorted"] == "descending"
     assert found["failed"] == 1 and found["passed"] == 2
     assert found["reason"] == "no <b>finite</b> loss" and found["bold"] == 0
     assert "dt(u) + u*dx(u) = nu*dxx(u)" in found["details"]
     assert found["picture"] > 100 and found["main"] > 100
-    assert found["wide"] <= 0
+    assert found["wide"] <= 0 and found["outside"] <= 0
 
 
 def test_the_page_needs_nothing_else(page: str):

@@ -115,8 +115,31 @@ seed = 1
     assert [str(v) for v in table.optimizer.values] == ["adam", "lbfgs"]
     found = read_dataset(folder / "sweep.h5")
     assert found.coordinates["width"][0] == "width_optimizer"
-    ticks = sweep_figure(found).axes[0].get_xticklabels()
+    panel = sweep_figure(found).axes[0]
+    ticks = panel.get_xticklabels()
     assert [t.get_text() for t in ticks] == ["10, adam", "20, lbfgs"]
+    assert panel.get_xlabel() == f"{math('width')}, {math('optimizer')}"
+
+
+def test_a_setting_may_be_called_like_what_is_found_out(tmp_path: Path):
+    plan, folder = saved(tmp_path, "solver.iterations = [5, 10]"), tmp_path / "out"
+    finished(folder, plan, [1e-1, 1e-4])
+    collect(folder, plan)
+    table = xarray.open_dataset(folder / "sweep.h5", engine="h5netcdf")
+    assert table["solver.iterations"].values.tolist() == [5, 10]
+    assert table.iterations.dims == ("solver.iterations",)
+    heads = (folder / "sweep.csv").read_text().splitlines()[0].split(",")
+    assert len(set(heads)) == len(heads)
+    assert sweep_figure(read_dataset(folder / "sweep.h5")).axes
+
+
+def test_few_cells_of_a_heat_map_have_their_numbers(tmp_path: Path):
+    plan = saved(tmp_path, "parameters.r = [1, 2]\nsolver.network.width = [4, 8]")
+    finished(tmp_path / "out", plan, [1e-1, 2e-4, 3e-6, None])
+    collect(tmp_path / "out", plan)
+    panel = sweep_figure(read_dataset(tmp_path / "out" / "sweep.h5")).axes[0]
+    texts = {t.get_text(): t.get_position() for t in panel.texts}
+    assert texts == {"1e-01": (0.5, 0.5), "2e-04": (0.5, 1.5), "3e-06": (1.5, 0.5)}
 
 
 def test_statistics_leave_out_what_is_not_known():
@@ -159,6 +182,32 @@ def test_pictures_have_a_panel_for_each_question(axes: int):
     if axes == 1:
         medians = np.median(dataset.variables["rel_l2"], axis=-1)
         assert np.asarray(line.get_ydata()) == pytest.approx(medians)
+
+
+def test_a_run_without_a_truth_is_shown_with_its_estimate():
+    errors, estimates = np.array([1e-3, np.nan]), np.array([np.nan, 2.0])
+    variables = {"rel_l2": errors, "estimate": estimates, "train_seconds": np.ones(2)}
+    variables["verdict"] = np.array(["pass", "fail"], object)
+    dataset = Dataset("", {"r": 2}, {"r": ("r", np.array([1.0, 2.0]))}, variables)
+    first, last = sweep_figure(dataset).axes
+    assert np.asarray(first.lines[0].get_ydata()).tolist() == [1e-3, 2.0]
+    assert first.get_ylabel() == "relative $L^2$ error or estimate"
+    shown = [line.get_label() for line in last.lines]
+    assert shown[:2] == ["pass (1)", "fail (1)"]
+
+
+def test_names_on_an_axis_are_not_joined_by_lines():
+    names = np.array(["burgers", "klein_gordon", "allen_cahn"], object)
+    rows = np.array([[1e-1, 1e-2, 1e-3], [1e-2, 1e-3, 1e-4]]).T
+    dims = {"problem": 3, "seed": 2}
+    coordinates = {"problem": ("problem", names), "seed": ("seed", np.arange(2))}
+    verdicts = np.full((3, 2), "pass", object)
+    found = {"rel_l2": rows, "train_seconds": np.ones((3, 2)), "verdict": verdicts}
+    panel = sweep_figure(Dataset("", dims, coordinates, found)).axes[0]
+    marks = panel.lines[0]
+    assert np.asarray(marks.get_ydata()) == pytest.approx(rows.mean(axis=1))
+    assert marks.get_linestyle() == "None" and marks.get_marker() == "o"
+    assert {t.get_rotation() for t in panel.get_xticklabels()} == {20.0}
 
 
 def drawn_study(kind: str) -> Dataset:

@@ -281,3 +281,44 @@ def test_a_search_from_the_command_line(tmp_path: Path, monkeypatch):
     assert "smallest error*seconds" in found.output
     again = CliRunner().invoke(app, ["sweep", "resume", "growth"])
     assert again.exit_code == 2 and "holds a search" in again.output
+
+
+REAL = """
+problem = "logistic.toml"
+target = 1e-14
+budget = "6s"
+reference = false
+[axes]
+parameters.r = { lin = [1.0, 2.0] }
+solver.optimizer = ["adam", "levenberg_marquardt"]
+[solver]
+strategy = "nonlinear"
+points = 64
+[search]
+trials = 12
+objective = "residual"
+"""
+
+
+@pytest.mark.slow
+def test_hopeless_runs_of_the_solver_are_stopped_early(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, REAL)
+    found = CliRunner().invoke(app, ["sweep", "growth.toml", "--workers", "2"])
+    assert found.exit_code == 1, found.output  # No run reaches this target.
+    folder = tmp_path / "growth"
+    rows = collect(folder, load_plan(folder))
+    states = [r.state for r in rows]
+    assert len(rows) == 12 and set(states) == {"done", "pruned"}
+    assert states.count("done") >= 5  # Before that none is compared.
+    assert f"{states.count('pruned')} pruned, 0 to go" in found.output
+    done = np.array([r.residual for r in rows if r.state == "done"])
+    for row in (r for r in rows if r.state == "pruned"):
+        own = files(folder, row.id)
+        said = read_json(own.pruned)["message"]
+        seconds, residual = re.findall(r"(\d\S*) s .* of (\S+) was", said)[0]
+        assert 1 <= float(seconds) < 6 and float(residual) > done.min()
+        assert not own.result.exists() and not own.going.exists()
+        assert not list(own.lease.parent.iterdir())
+    best = min(rows, key=lambda r: r.residual if r.state == "done" else math.inf)
+    assert f"(run {best.id})" in found.output

@@ -225,7 +225,13 @@ def _announce(
     from pinnlab.cli.progress import clock
     from pinnlab.sweep.checks import estimate
     from pinnlab.sweep.pools import pool_size
+    from pinnlab.sweep.resources import SCHEDULERS
 
+    if on in SCHEDULERS:
+        from pinnlab.sweep.walltime import longer_than_a_job
+
+        longer = longer_than_a_job(on, plan)
+        warnings = (*warnings, longer) if longer else warnings
     size = pool_size(on, plan, workers)
     found = estimate(plan, folder, size, trials)
     for warning in warnings:

@@ -210,7 +210,7 @@ def _lead(asked: _Asked, team: "Team", *, as_json: bool) -> None:
         )
         try:
             if asked.seeds > 1:
-                solution = _best_of(loaded, asked, checked)
+                solution = _best_of(loaded, asked, checked, keeper)
             else:
                 solution = _solved(loaded, asked, checked, keeper)
         except Exception:
@@ -329,7 +329,6 @@ def _watch(asked: _Asked, team: "Team") -> "Watch | None":
 def _check_seeds(asked: _Asked, together: bool) -> None:
     """What is made for one run alone is refused for several."""
     alone = {
-        "--resume": asked.resume,
         "--debug": asked.debug,
         "--profile": asked.profile is not None,
         "several processes": together,
@@ -343,7 +342,9 @@ def _check_seeds(asked: _Asked, together: bool) -> None:
         )
 
 
-def _best_of(problem: "Problem", asked: _Asked, checked: "Preflight") -> "Solution":
+def _best_of(
+    problem: "Problem", asked: _Asked, checked: "Preflight", keeper: "Keeper"
+) -> "Solution":
     """The best of several seeds, with all of them in its report."""
     from pinnlab.cache import keep_compiled_programs
     from pinnlab.cli.progress import TrainingProgress
@@ -359,6 +360,7 @@ def _best_of(problem: "Problem", asked: _Asked, checked: "Preflight") -> "Soluti
             progress=progress,
             reference=asked.reference,
             checked=checked,
+            keeper=keeper,
         )
     return dataclasses.replace(ensemble.best, result=ensemble.result())
 

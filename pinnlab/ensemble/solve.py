@@ -2,19 +2,18 @@
 
 import dataclasses
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import jax
-import jax.numpy as jnp
 
 from pinnlab.assembly import network_of, scaled_network_of
 from pinnlab.ensemble.ensemble import Ensemble
-from pinnlab.ensemble.programs import Layout, default_layout
-from pinnlab.ensemble.stack import difference, stacked
-from pinnlab.ensemble.train import train_members
+from pinnlab.ensemble.groups import Found, keeper_of, trained_in_groups
+from pinnlab.ensemble.programs import Layout
 from pinnlab.errors import ProblemError, nearest
 from pinnlab.grids import grid_axes, grid_points
+from pinnlab.keeper import Keeper
 from pinnlab.network import AbstractNetwork, Scaled
 from pinnlab.problem.file import loads_problem
 from pinnlab.problem.problem import Problem
@@ -25,10 +24,8 @@ from pinnlab.routes import (
     Outcome,
     Prepared,
     chosen,
-    limits_of,
     only_trains,
     prepare,
-    trained_outcome,
     try_routes,
 )
 from pinnlab.settings import Settings, read_settings
@@ -43,7 +40,6 @@ from pinnlab.solver import (
 )
 from pinnlab.strategy import plan
 from pinnlab.system.system import System, build_system
-from pinnlab.verify.known import KnownError, error_of
 from pinnlab.verify.preflight import Preflight, check
 from pinnlab.verify.truth import Evidence
 from pinnlab.verify.verified import Known, Verified, known, verify
@@ -57,9 +53,6 @@ class Member:
     seed: int
 
 
-Found = Outcome | FloatingPointError
-
-
 def solve_ensemble(
     problem: Problem,
     *,
@@ -71,6 +64,7 @@ def solve_ensemble(
     reference: bool = True,
     checked: Preflight | None = None,
     layout: Layout | None = None,
+    keeper: Keeper | None = None,
 ) -> Ensemble:
     """Solve a problem from several seeds, for several values of its parameters.
 
@@ -86,6 +80,7 @@ def solve_ensemble(
     - `reference`, `checked`, `progress`: as in `solve`; verification of all members
         together takes as long as that of two.
     - `layout`: how members are spread over devices; None: `default_layout`.
+    - `keeper`: keeps checkpoints of training, and may go on from one.
 
     **Returns:** an `Ensemble`: a list of solutions, parameters before seeds.
 
@@ -112,6 +107,7 @@ def solve_ensemble(
         reference=reference,
         checked=checked if not any(parameters) else None,
         layout=layout,
+        keeper=keeper,
     )
     solutions = tuple(s for s in found if isinstance(s, Solution))
     if not solutions:
@@ -155,6 +151,7 @@ def solve_members(
     reference: bool = True,
     checked: Preflight | None = None,
     layout: Layout | None = None,
+    keeper: Keeper | None = None,
 ) -> list[Solution | FloatingPointError]:
     """Solve and verify members that may have different problems.
 
@@ -168,7 +165,8 @@ def solve_members(
     for p in problems:
         if examined[id(p)].errors:
             raise ProblemError("\n".join(examined[id(p)].errors), file=p.name)
-    job = Job(target, budget, members[0].seed, observer(progress, budget))
+    observe = observer(progress, budget)
+    job = Job(target, budget, members[0].seed, observe, keeper=keeper)
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
         found = _outcomes(members, job, layout)
         solutions: dict[int, Solution | FloatingPointError] = {}
@@ -190,11 +188,12 @@ def _outcomes(
         for m in members
     }
     if all(only_trains(m.problem, settings[id(m.problem)]) for m in members):
-        return _trained(_prepared(members, settings, job), job, layout)
+        return trained_in_groups(_prepared(members, settings, job), job, layout)
     found: list[Found] = []
     left = job.budget
     for i, m in enumerate(members):
-        own = dataclasses.replace(job, seed=m.seed, budget=left / (len(members) - i))
+        share, keeper = left / (len(members) - i), keeper_of(job, i)
+        own = dataclasses.replace(job, seed=m.seed, budget=share, keeper=keeper)
         try:
             tried = try_routes(m.problem, settings[id(m.problem)], own)
         except FloatingPointError as error:
@@ -223,65 +222,6 @@ def _prepared(
         planned = plan(systems[key], settings[key], job.target)
         found.append(prepare(systems[key], planned, m.seed, scaled_network_of))
     return found
-
-
-def _trained(prepared: list[Prepared], job: Job, layout: Layout | None) -> list[Found]:
-    """Those whose programs are the same in one; the groups one after another."""
-    found: dict[int, Found] = {}
-    left, waiting = job.budget, len(prepared)
-    for group in _groups(prepared):
-        seconds = left * len(group) / waiting
-        outcomes = _trained_together([prepared[i] for i in group], job, seconds, layout)
-        found |= dict(zip(group, outcomes, strict=True))
-        records = [o.record for o in outcomes if isinstance(o, Outcome)]
-        left = max(1.0, left - sum(r.train_seconds for r in records))
-        waiting -= len(group)
-    return [found[i] for i in range(len(prepared))]
-
-
-def _groups(prepared: list[Prepared]) -> Iterator[list[int]]:
-    left = list(range(len(prepared)))
-    while left:
-        first = prepared[left[0]]
-        group = [
-            i
-            for i in left
-            if prepared[i].plan.settings == first.plan.settings
-            and not difference(first.objective, prepared[i].objective)
-        ]
-        yield group
-        left = [i for i in left if i not in group]
-
-
-def _trained_together(
-    prepared: list[Prepared], job: Job, seconds: float, layout: Layout | None
-) -> list[Found]:
-    errors = [error_of(p.system) for p in prepared]
-    known_ones = [e for e in errors if e is not None]
-    trained = train_members(
-        stacked([p.objective for p in prepared]),
-        jnp.stack([p.theta for p in prepared]),
-        prepared[0].plan.stages,
-        limits_of(job, seconds),
-        keys=jnp.stack([p.key for p in prepared]),
-        layout=layout or default_layout(len(prepared)),
-        observe=job.observe,
-        errors=_stacked_errors(known_ones),
-    )
-    found: list[Found] = []
-    for p, t in zip(prepared, trained, strict=True):
-        try:
-            found.append(trained_outcome(p, t))
-        except FloatingPointError as error:
-            found.append(error)
-    return found
-
-
-def _stacked_errors(errors: list[KnownError]) -> KnownError | None:
-    """None where a truth is missing, or finite at other points than another."""
-    if not errors or len({e.truth.shape for e in errors}) > 1:
-        return None
-    return stacked(errors)
 
 
 def _verified(

@@ -8,11 +8,11 @@ import dataclasses
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from pinnlab.best import Best
 from pinnlab.ensemble.programs import (
@@ -24,27 +24,26 @@ from pinnlab.ensemble.programs import (
     optimizers,
 )
 from pinnlab.ensemble.stack import member
+from pinnlab.ensemble.state import (
+    MemberState,
+    at_look,
+    count,
+    end,
+    next_steps,
+    restore,
+    snapshot_of,
+)
 from pinnlab.nonfinite import find
 from pinnlab.programs import Stage, compiled
 from pinnlab.record import Observation, Record, Stop
 from pinnlab.residual import LeastSquares, Model
-from pinnlab.snapshot import Position
-from pinnlab.train import RESTARTS, SECONDS_A_CALL, Limits, Trained, row_steps
+from pinnlab.snapshot import Position, Snapshot, filled, named
+from pinnlab.train import RESTARTS, Limits, Pause, Trained, row_steps
 
 
 GOES_ON = (Stop.ITERATIONS, Stop.STALLED)
 """After these a member takes part in the next stage."""
 ErrorOf = Callable[[Model], Array]
-
-
-@dataclass
-class _Member:
-    """One member's own history. `stop`: why it has ended its stage, None before."""
-
-    best: Best
-    at: Position = field(default_factory=Position)
-    record: Record = field(default_factory=Record)
-    stop: Stop | None = None
 
 
 def train_members(
@@ -57,6 +56,8 @@ def train_members(
     layout: Layout,
     observe: Callable[[Observation], None],
     errors: ErrorOf | None = None,
+    pause: Pause | None = None,
+    start: Snapshot | None = None,
 ) -> list[Trained]:
     """Run the stages for all members of stacked objectives.
 
@@ -66,18 +67,24 @@ def train_members(
     - `keys`: [members], as `train` has one.
     - `observe`: told about the member with the smallest held-out residual.
     - `errors`: stacked functions for the known relative errors of models.
+    - `pause`, `start`: as in `train`; a snapshot has all members.
 
     **Returns:** for each member what `train` returns; the times in its record are its
     share, an equal part of those of all members.
     """
     run = _Run(objectives, thetas, limits, keys, layout, observe, errors)
-    for index, stage in enumerate(stages):
-        for m in run.members:
+    run.pause = pause
+    first = 0
+    if start is not None:
+        run.restore(start)
+        first = start.position.stage
+    for index in range(first, len(stages)):
+        for m in run.members if start is None or index > first else ():
             if m.stop is None or m.stop in GOES_ON:
                 m.at, m.stop = Position(stage=index), None
         if all(m.stop is not None for m in run.members):
             break
-        run.stage(stage)
+        run.stage(stages[index], index)
     return run.results()
 
 
@@ -99,8 +106,10 @@ class _Run:
         self.thetas = layout.placed(jnp.array(thetas))
         self.keys = layout.placed(keys)
         self.limits, self.layout, self.observe = limits, layout, observe
-        self.members = [_Member(Best(np.asarray(t))) for t in thetas]
-        self.compile_seconds = self.train_seconds = 0.0
+        self.members = [MemberState(Best(np.asarray(t))) for t in thetas]
+        self.record = Record()
+        self.pause: Pause | None = None
+        self.saved: Snapshot | None = None
         self.errors = self._compiled_errors(errors)
 
     def _compiled_errors(self, errors: ErrorOf | None) -> Callable | None:
@@ -116,9 +125,9 @@ class _Run:
             program = compiled(over, placed, self.objectives, self.thetas)
         return lambda: np.asarray(program(placed, self.objectives, self.thetas))
 
-    def stage(self, stage: Stage) -> None:
+    def stage(self, stage: Stage, index: int) -> None:
         """Run one stage until every member has a reason to stop."""
-        taking_part = [m for m in self.members if m.stop is None]
+        taking_part = [m for m in self.members if m.at.stage == index]
         try:
             programs = self._programs(stage)
             self._loop(stage, programs)
@@ -132,10 +141,10 @@ class _Run:
             if m.best.known:
                 self._put(m, m.best.theta)
 
-    def _active(self) -> list[_Member]:
+    def _active(self) -> list[MemberState]:
         return [m for m in self.members if m.stop is None]
 
-    def _put(self, one: _Member, theta: np.ndarray) -> None:
+    def _put(self, one: MemberState, theta: np.ndarray) -> None:
         thetas = self.thetas.at[self.members.index(one)].set(theta)
         self.thetas = self.layout.placed(thetas)
 
@@ -151,14 +160,15 @@ class _Run:
 
     def _loop(self, stage: Stage, programs: Programs) -> None:
         every, pace = self._together(stage), np.inf
-        with self._clock("train_seconds"):
-            states = programs.start(every, self.thetas)
+        states = self._first_states(stage, programs, every)
         while self._active():
-            counts = self._counts(stage, pace)
+            self._pause(states)
+            left = self.limits.seconds - self.record.train_seconds
+            counts = next_steps(self.members, stage, left, pace)
             if not counts.any():
-                self._end(stage)
+                end(self.members, stage)
                 return
-            before = self.train_seconds
+            before = self.record.train_seconds
             with self._clock("train_seconds"):
                 asked = self.layout.placed(jnp.asarray(counts))
                 self.thetas, states, progress = programs.advance(
@@ -166,14 +176,14 @@ class _Run:
                 )
                 steps, loss = np.asarray(progress.steps), np.asarray(progress.loss)
                 stalled = np.asarray(progress.stalled) & (counts > 0)
-            pace = (self.train_seconds - before) / max(1, steps.max())
-            self._count(steps)
+            pace = (self.record.train_seconds - before) / max(1, steps.max())
+            count(self.members, steps)
             lost = (counts > 0) & ~np.isfinite(loss)
             if lost.any():
                 self._roll_back(stage, lost)
                 every = self._together(stage)
                 states = self._restarted(programs, every, states, lost)
-            due = (counts > 0) & ~lost & (stalled | self._at_look(stage))
+            due = (counts > 0) & ~lost & (stalled | at_look(self.members, stage))
             if due.any():
                 self._look(stage, programs, due, stage.changes)
                 every = dataclasses.replace(every, objectives=self.objectives)
@@ -182,35 +192,47 @@ class _Run:
                     states = programs.refresh(every, self.thetas, states, who)
             self._judge(stage, (counts > 0) & ~lost, stalled, loss)
 
-    def _counts(self, stage: Stage, pace: float) -> np.ndarray:
-        """How many steps each member makes next; none when it is time to stop."""
-        left = self.limits.seconds - self.train_seconds
-        done = np.array([m.at.done for m in self.members])
-        active = np.array([m.stop is None for m in self.members])
-        row, last = row_steps(stage), stage.iterations or np.inf
-        inside = done % stage.look
-        ends = done + np.minimum(stage.look - inside, row - inside % row)
-        goal = min(ends[active].min(), last)
-        if left <= 0 or (np.isfinite(pace) and left < pace / 2):
-            goal = 0
-        most = 1
-        if np.isfinite(pace):
-            most = max(1, int(min(SECONDS_A_CALL, left) / pace))
-        behind = np.maximum(0, goal - done)
-        return np.where(active, np.minimum(behind, most), 0).astype(int)
+    def _pause(self, states: object) -> None:
+        """Let a checkpoint be taken; an interrupt that waited acts here."""
+        if self.pause is not None and self.pause(lambda: self.snapshot(states)):
+            raise KeyboardInterrupt
 
-    def _end(self, stage: Stage) -> None:
-        for m in self._active():
-            reached = stage.iterations and m.at.done >= stage.iterations
-            m.stop = Stop.ITERATIONS if reached else Stop.BUDGET
+    def _first_states(self, stage: Stage, programs: Programs, every: Members):
+        """The optimizers' states where training begins or goes on."""
+        with self._clock("train_seconds"):
+            states = programs.start(every, self.thetas)
+        saved, self.saved = self.saved, None
+        if saved is None:
+            return states
+        if saved.complete:
+            return self.layout.placed(filled(states, saved.arrays, "state"))
+        self.record.events.append(
+            f"{stage.name}: the optimizers' states were too large for the checkpoint "
+            "and start anew"
+        )
+        return states
 
-    def _count(self, steps: np.ndarray) -> None:
-        for m, made in zip(self.members, steps.tolist(), strict=True):
-            m.at = dataclasses.replace(m.at, done=m.at.done + made)
-            m.record.iterations += made
+    def snapshot(self, states: object) -> Snapshot:
+        """Everything that the members need to go on."""
+        arrays = {
+            "thetas": self.thetas,
+            "keys": jax.random.key_data(self.keys),
+            **named(self.objectives, "objective"),
+            **named(states, "state"),
+        }
+        return snapshot_of(self.members, arrays, self.record)
 
-    def _at_look(self, stage: Stage) -> Bool[np.ndarray, " members"]:
-        return np.array([m.at.done % stage.look == 0 for m in self.members])
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go on from a snapshot; the optimizers' states follow when it is compiled."""
+        arrays, placed = snapshot.arrays, self.layout.placed
+        self.thetas = placed(filled(self.thetas, arrays, "thetas"))
+        self.keys = placed(jax.random.wrap_key_data(jnp.array(arrays["keys"])))
+        self.objectives = placed(filled(self.objectives, arrays, "objective"))
+        restore(self.members, arrays)
+        self.saved = snapshot
+        compiling = self.record.compile_seconds
+        self.record = snapshot.record
+        self.record.compile_seconds += compiling
 
     def _roll_back(self, stage: Stage, lost: np.ndarray) -> None:
         """To the best models; a member that was lost too often stops there."""
@@ -269,13 +291,13 @@ class _Run:
         rows = [m.record.rows[-1] for m in self.members if m.record.rows]
         if rows:
             first = min(rows, key=lambda row: row.heldout)
-            self.observe(dataclasses.replace(first, elapsed=self.train_seconds))
+            self.observe(dataclasses.replace(first, elapsed=self.record.train_seconds))
 
-    def _tell(self, stage: Stage, one: _Member, loss: float, stalled: bool) -> None:
+    def _tell(self, stage: Stage, one: MemberState, loss: float, stalled: bool) -> None:
         at, best = one.at.done, one.best
         ended = stalled or at == stage.iterations
         if ended or at % stage.look % row_steps(stage) == 0:
-            share = self.train_seconds / len(self.members)
+            share = self.record.train_seconds / len(self.members)
             row = Observation(stage.name, at, share, loss, best.size, best.error)
             one.record.rows.append(row)
 
@@ -283,9 +305,10 @@ class _Run:
         """What every member led to."""
         found = []
         for index, m in enumerate(self.members):
-            m.record.compile_seconds = self.compile_seconds / len(self.members)
-            m.record.train_seconds = self.train_seconds / len(self.members)
+            m.record.compile_seconds = self.record.compile_seconds / len(self.members)
+            m.record.train_seconds = self.record.train_seconds / len(self.members)
             objective = member(self.objectives, index)
+            m.record.events += self.record.events
             stop = m.stop or Stop.ITERATIONS
             best = m.best
             found.append(Trained(best.theta, objective, m.record, stop, best.heldout))
@@ -299,4 +322,4 @@ class _Run:
             yield
         finally:
             spent = time.perf_counter() - began
-            setattr(self, name, getattr(self, name) + spent)
+            setattr(self.record, name, getattr(self.record, name) + spent)

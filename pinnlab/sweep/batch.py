@@ -4,6 +4,7 @@ The process of one run takes along all such runs that nobody works on: it holds 
 leases, and leaves a result of its own for each. Drivers and workers need not know.
 """
 
+import dataclasses
 import tomllib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -50,6 +51,23 @@ def alike(a: Run, b: Run) -> bool:
     ):
         return False
     return _shape(a) == _shape(b)
+
+
+def merged(plan: Plan) -> list[Run]:
+    """One run for all that are alike, with the sum of their budgets."""
+    firsts: list[Run] = []
+    counts: list[int] = []
+    for run in plan.runs:
+        same = next((i for i, f in enumerate(firsts) if alike(f, run)), None)
+        if same is None:
+            firsts.append(run)
+            counts.append(1)
+        else:
+            counts[same] += 1
+    return [
+        dataclasses.replace(run, budget=run.budget * count)
+        for run, count in zip(firsts, counts, strict=True)
+    ]
 
 
 def _shape(run: Run) -> dict[str, object]:

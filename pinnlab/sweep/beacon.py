@@ -24,6 +24,9 @@ BEAT = 5.0
 SILENCE = 45.0
 """Seconds without one after which the owner counts as dead."""
 
+ANOTHER = 1.5
+"""A silent owner is given this many more beats before its work is taken over."""
+
 
 @contextmanager
 def claimed(name: Path) -> Iterator[Path | None]:
@@ -32,7 +35,7 @@ def claimed(name: Path) -> Iterator[Path | None]:
     **Returns:** the beacon; None where somebody alive has the lease.
     """
     found = _numbers(name)
-    if found and alive(_numbered(name, found[-1])):
+    if found and not gone(_numbered(name, found[-1])):
         yield None
         return
     beacon = _numbered(name, found[-1] + 1 if found else 1)
@@ -78,14 +81,35 @@ def lit(beacon: Path) -> Iterator[bool]:
         beacon.unlink(missing_ok=True)
 
 
+def gone(beacon: Path) -> bool:
+    """Whether the owner of a beacon is dead, said with more care than `alive`.
+
+    A clock that was set, or a computer that slept, looks like silence. So where an
+    owner is silent this waits for another sign of life; it takes some seconds.
+    """
+    if alive(beacon):
+        return False
+    try:
+        before, text = beacon.stat().st_mtime_ns, beacon.read_text()
+        if _dead(text):
+            return True
+        time.sleep(ANOTHER * BEAT)
+        return beacon.stat().st_mtime_ns == before
+    except FileNotFoundError:
+        return True
+
+
 def alive(beacon: Path) -> bool:
-    """Whether the owner of a beacon was heard of lately."""
+    """Whether the owner of a beacon was heard of lately, by the clock of the files.
+
+    Signs of life from the future are none: the clock was set back after them.
+    """
     try:
         age = _now(beacon.parent) - beacon.stat().st_mtime
         text = beacon.read_text()
     except FileNotFoundError:
         return False
-    return age < SILENCE and not _dead(text)
+    return abs(age) < SILENCE and not _dead(text)
 
 
 def owner(beacon: Path) -> str:

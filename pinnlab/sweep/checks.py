@@ -73,8 +73,12 @@ def estimate(
 
 def longest_span(run: Run) -> float:
     """Seconds that a run takes at most, about: training, verification, the rest."""
-    reference = max(LEAST_VERIFICATION, run.budget / 2) if run.reference else 0.0
-    return run.budget + reference + STARTING
+    return run.budget + verification(run) + STARTING
+
+
+def verification(run: Run) -> float:
+    """Seconds that the classical reference of a run may take."""
+    return max(LEAST_VERIFICATION, run.budget / 2) if run.reference else 0.0
 
 
 def _warnings(run: Run) -> tuple[str, ...]:

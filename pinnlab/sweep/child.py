@@ -41,6 +41,7 @@ def solve_spec(folder: Path, run: str, signals: Listener) -> None:
     Goes on from the checkpoint of an attempt that was cut off.
     """
     from pinnlab.cache import keep_compiled_programs
+    from pinnlab.checkpoint import previous
     from pinnlab.keeper import Keeper
     from pinnlab.problem.file import loads_problem
     from pinnlab.solver import solve
@@ -55,7 +56,8 @@ def solve_spec(folder: Path, run: str, signals: Listener) -> None:
         return
     own = files(folder, run)
     spec = read_json(own.spec)
-    keeper = Keeper(own.checkpoint, resume=True, say=_say, signals=signals)
+    began = any(p.exists() for p in (own.checkpoint, previous(own.checkpoint)))
+    keeper = Keeper(own.checkpoint, resume=began, say=_say, signals=signals)
     solution = solve(
         loads_problem(spec["problem"], spec["name"]),
         target=spec["target"],

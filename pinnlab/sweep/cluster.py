@@ -54,10 +54,19 @@ def dask_pool(on: str, size: int) -> Iterator[Pool]:
         yield Pool(size, _submitter(client))
 
 
+def work(job: Job) -> Outcome:
+    """Do a run on a worker of Dask; where that ends, the run leaves a checkpoint."""
+    from distributed import Status, get_worker
+
+    worker = get_worker()
+    ending = Status.closing_gracefully, Status.closing
+    return supervise(job, leaving=lambda: worker.status in ending)
+
+
 def _submitter(client: "Client") -> Callable[[Job], Future[Outcome]]:
     executor = client.get_executor()
 
     def submit(job: Job) -> Future[Outcome]:
-        return executor.submit(supervise, job)
+        return executor.submit(work, job)
 
     return submit

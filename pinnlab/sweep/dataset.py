@@ -10,7 +10,8 @@ import numpy as np
 from pinnlab.atomic import replacing
 from pinnlab.errors import ProblemError
 from pinnlab.sweep.axes import Axis, Settings
-from pinnlab.sweep.plan import Plan, short_names
+from pinnlab.sweep.columns import short_names
+from pinnlab.sweep.plan import Plan
 
 
 FORMAT = "pinnlab sweep"

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from pinnlab.atomic import remove_strays
 from pinnlab.errors import Preempted
 from pinnlab.sweep.beacon import lit
 from pinnlab.sweep.folder import State, drivers, record_error, state
@@ -128,6 +129,7 @@ def drive_work(
     folder: Path, resources: Resources, work: Work, pool: Pool, watcher: Watcher
 ) -> Ending:
     """Do what there is to do, until nothing is left."""
+    remove_strays(folder / "runs")
     with _driver(folder) as beacon:
         round_ = _Round(folder, resources, pool, beacon, watcher)
         try:

@@ -12,18 +12,27 @@ function element(tag, text, className) {
   return made;
 }
 
-function shown(value) {
-  if (value === null || value === undefined) return "";
-  if (typeof value !== "number" || Number.isInteger(value)) return String(value);
-  const size = Math.abs(value);
-  return size >= 1e4 || size < 1e-2 ? value.toExponential(2) : String(+value.toPrecision(4));
+function plain(value) {
+  return typeof value === "number" ? String(+value.toPrecision(6)) : String(value ?? "");
+}
+
+function error(value) {
+  return typeof value === "number" && value ? value.toExponential(1) : plain(value);
+}
+
+function seconds(value) {
+  return typeof value === "number" ? value.toFixed(1) : "";
 }
 
 function word(run) { return run.verdict || run.state; }
 
-function cells(run) {
-  return data.columns.map((name) => (name === "verdict" ? word(run) : run.cells[name]));
-}
+const look = { train_seconds: seconds, iterations: plain };
+const columns = [
+  ...data.settings.map((label, i) => ({ label, of: (run) => run.settings[i], shown: plain })),
+  { label: "verdict", of: word, shown: plain },
+  ...Object.entries(data.found).map(([name, label]) => (
+    { label, of: (run) => run.found[name], shown: look[name] || error })),
+];
 
 function small(rows, names) {
   const table = element("table");
@@ -32,14 +41,13 @@ function small(rows, names) {
   const inner = table.createTBody();
   rows.forEach((row) => {
     const line = inner.insertRow();
-    row.forEach((value) => line.append(element("td", shown(value))));
+    row.forEach((value) => line.append(element("td", error(value))));
   });
   return table;
 }
 
 function details(run) {
-  const box = element("td");
-  box.colSpan = data.columns.length;
+  const box = element("div");
   if (run.error) box.append(element("pre", run.error));
   const report = run.report;
   if (report) {
@@ -64,8 +72,11 @@ function details(run) {
     picture.alt = "the solution of run " + run.id;
     box.append(picture);
   }
+  const cell = element("td");
+  cell.colSpan = columns.length;
+  cell.append(box);
   const row = element("tr", undefined, "details");
-  row.append(box);
+  row.append(cell);
   return row;
 }
 
@@ -80,10 +91,11 @@ function line(run) {
   const row = element("tr", undefined, "run");
   row.tabIndex = 0;
   row.setAttribute("aria-expanded", "false");
-  cells(run).forEach((value, i) => {
-    const number = typeof value === "number";
-    const color = data.columns[i] === "verdict" ? word(run).split(" ")[0] : "";
-    row.append(element("td", shown(value), number ? "number" : color));
+  columns.forEach((column) => {
+    const value = column.of(run);
+    const color = column.of === word ? word(run).split(" ")[0] : "";
+    const kind = typeof value === "number" ? "number" : color;
+    row.append(element("td", column.shown(value), kind));
   });
   row.addEventListener("click", () => toggle(row, run));
   row.addEventListener("keydown", (event) => {
@@ -103,25 +115,26 @@ function compare(a, b) {
 function draw() {
   const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
   let runs = data.runs.filter((run) => {
-    const text = [run.id, run.error, ...cells(run)].map(shown).join(" ").toLowerCase();
+    const cells = columns.map((column) => column.shown(column.of(run)));
+    const text = [run.id, run.error, ...cells].join(" ").toLowerCase();
     const wanted = !verdicts.value || word(run).split(" ")[0] === verdicts.value;
     return wanted && words.every((w) => text.includes(w));
   });
   if (sorted.column !== null) {
-    const i = sorted.column;
-    runs = [...runs].sort((a, b) => compare(cells(a)[i], cells(b)[i]));
+    const { of } = sorted.column;
+    runs = [...runs].sort((a, b) => compare(of(a), of(b)));
   }
   body.replaceChildren(...runs.map(line));
   document.getElementById("count").textContent = runs.length + " of " + data.runs.length;
 }
 
-data.columns.forEach((name, i) => {
-  const numbers = data.runs.some((run) => typeof run.cells[name] === "number");
+columns.forEach((column) => {
+  const numbers = data.runs.some((run) => typeof column.of(run) === "number");
   const head = element("th", undefined, numbers ? "number" : "");
-  const button = element("button", name);
+  const button = element("button", column.label);
   button.type = "button";
   button.addEventListener("click", () => {
-    sorted = { column: i, up: sorted.column === i ? !sorted.up : true };
+    sorted = { column, up: sorted.column === column ? !sorted.up : true };
     document.querySelectorAll("#runs th").forEach((other) => other.removeAttribute("aria-sort"));
     head.setAttribute("aria-sort", sorted.up ? "ascending" : "descending");
     draw();

@@ -21,15 +21,24 @@ from pinnlab.hdf5 import read_result
 from pinnlab.plotting.figure import figure
 from pinnlab.plotting.style import RC
 from pinnlab.report import report_json
-from pinnlab.sweep.dataset import read_dataset
+from pinnlab.sweep.columns import short_names
+from pinnlab.sweep.dataset import Dataset, read_dataset
 from pinnlab.sweep.folder import files
-from pinnlab.sweep.pictures import sweep_figure
-from pinnlab.sweep.plan import Plan, short_names
+from pinnlab.sweep.pictures import panel_figures
+from pinnlab.sweep.plan import Plan
 from pinnlab.sweep.table import Row
 
 
-COLUMNS = ("rel_l2", "estimate", "residual", "train_seconds", "iterations")
+COLUMNS = {
+    "rel_l2": "error",
+    "estimate": "estimated error",
+    "residual": "residual",
+    "train_seconds": "seconds",
+    "iterations": "iterations",
+}
+"""Columns of the table and what the page calls them."""
 DPI, SMALL_DPI = 110, 70
+PANEL = "errors over settings of the sweep, or against the time"
 
 
 def report_page(folder: Path, plan: Plan, rows: Sequence[Row], pictures: int) -> str:
@@ -45,7 +54,8 @@ def report_page(folder: Path, plan: Plan, rows: Sequence[Row], pictures: int) ->
     names = short_names(plan.axes)
     known = [c for c in COLUMNS if any(math.isfinite(getattr(r, c)) for r in rows)]
     table = {
-        "columns": [*names.values(), "verdict", *known],
+        "settings": list(names.values()),
+        "found": {name: COLUMNS[name] for name in known},
         "runs": [_run(folder, row, names, row.id in drawn) for row in rows],
     }
     # In a script element only "<" could end it.
@@ -55,7 +65,7 @@ def report_page(folder: Path, plan: Plan, rows: Sequence[Row], pictures: int) ->
         title=html.escape(plan.title),
         summary=html.escape(_summary(rows)),
         made=html.escape(f"pinnlab {pinnlab.__version__}, {when}"),
-        picture=_inline(sweep_figure(read_dataset(folder / "sweep.h5")), DPI),
+        panels=_panels(read_dataset(folder / "sweep.h5")),
         style=_text("page.css"),
         script=_text("page.js"),
         data=data,
@@ -68,8 +78,8 @@ def _run(folder: Path, row: Row, names: dict[str, str], drawn: bool) -> dict:
         "state": row.state,
         "verdict": row.verdict,
         "error": row.error,
-        "cells": {names[k]: v for k, v in row.settings.items()}
-        | {name: _finite(getattr(row, name)) for name in COLUMNS},
+        "settings": [row.settings[k] for k in names],
+        "found": {name: _finite(getattr(row, name)) for name in COLUMNS},
     }
     if row.verdict:
         try:
@@ -82,10 +92,24 @@ def _run(folder: Path, row: Row, names: dict[str, str], drawn: bool) -> dict:
     return found
 
 
+def _panels(dataset: Dataset) -> str:
+    """The pictures of the sweep as elements, so that a phone has one in a row."""
+    found = (_inline(f, DPI) for f in panel_figures(dataset))
+    return "\n".join(f'<img src="{f}" alt="{html.escape(PANEL)}">' for f in found)
+
+
 def _summary(rows: Sequence[Row]) -> str:
     counts = Counter(r.verdict or r.state for r in rows)
     parts = ", ".join(f"{n} {name}" for name, n in counts.most_common())
-    return f"{len(rows)} runs: {parts}"
+    words = f"{len(rows)} runs: {parts}"
+    hidden = sum(bool(r.verdict) and not _shown(r) for r in rows)
+    if 0 < hidden < len(rows):
+        words += f"; {hidden} of them have no known error and are in no picture"
+    return words
+
+
+def _shown(row: Row) -> bool:
+    return math.isfinite(row.rel_l2) or math.isfinite(row.estimate)
 
 
 def _inline(picture: Figure, dpi: int) -> str:

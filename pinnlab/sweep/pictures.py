@@ -1,5 +1,6 @@
 """Pictures of a sweep: errors over the axes with seed bands, and against the time."""
 
+import dataclasses
 import math
 from collections.abc import Callable
 
@@ -10,7 +11,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from pinnlab.plotting.style import COLORS, GRAY, LOGARITHMIC, RC, VERDICTS
+from pinnlab.plotting.style import COLORS, GRAY, INK, LOGARITHMIC, RC, VERDICTS
 from pinnlab.plotting.style import math as symbol
 from pinnlab.sweep.dataset import SEED, SPREAD, Dataset, seed_statistics
 from pinnlab.sweep.design import DRAW
@@ -21,7 +22,12 @@ from pinnlab.sweep.search import TRIAL
 WIDTH, HEIGHT = 4.6, 3.4
 MOST_LINES = len(COLORS)
 MOST_TICKS = 8
+MOST_LETTERS = 24
+MOST_NUMBERS = 36
+"""Cells of a heat map that still have room for their numbers."""
+EITHER = "error_or_estimate"
 LABELS = {
+    EITHER: "relative $L^2$ error or estimate",
     "rel_l2": "relative $L^2$ error",
     "estimate": "estimated relative $L^2$ error",
     "residual": "held-out residual",
@@ -29,35 +35,14 @@ LABELS = {
 
 
 def sweep_figure(dataset: Dataset) -> Figure:
-    """The default picture of a sweep.
-
-    One axis gives a line with a band over the seeds; two give a heat map and lines;
-    more give a line for each and a heat map of the first two, medians over the rest.
-    Runs that were drawn or searched give parallel coordinates, and the error against
-    each setting. The last panel has error against time, and the runs that no other
-    beats in both.
+    """The default picture of a sweep: its `panels` with its title.
 
     !!! example
         ```python
         sweep_figure(read_dataset(Path("study/sweep.h5"))).savefig("study.png")
         ```
     """
-    name = measure(dataset)
-    dims = [d for d in dataset.dims if d != SEED]
-    cells: list[Callable[[Axes], Axes]] = []
-    if {DRAW, TRIAL} & set(dims):
-        label = LABELS[name]
-        cells.append(lambda ax: parallel(dataset, name, ax, label))
-        for setting in settings_of(dataset):
-            cells.append(lambda ax, n=setting: against(dataset, name, n, ax, label))
-        dims = []
-    elif len(dims) >= 2:
-        cells.append(lambda ax: heat_map(dataset, name, dims[0], dims[1], ax))
-    if len(dims) == 2:
-        cells.append(lambda ax: lines(dataset, name, dims[0], ax, split=dims[1]))
-    elif not cells or dims:
-        cells += [lambda ax, d=d: lines(dataset, name, d, ax) for d in dims or [SEED]]
-    cells.append(lambda ax: pareto(dataset, name, ax))
+    cells = panels(dataset)
     columns = min(3, len(cells))
     rows = math.ceil(len(cells) / columns)
     with matplotlib.rc_context(RC):
@@ -72,10 +57,60 @@ def sweep_figure(dataset: Dataset) -> Figure:
     return picture
 
 
-def measure(dataset: Dataset) -> str:
-    """The error where it is known, else its estimate, else the held-out residual."""
-    known = (n for n in LABELS if np.isfinite(dataset.variables[n]).any())
-    return next(known, "residual")
+def panel_figures(dataset: Dataset) -> list[Figure]:
+    """The `panels`, each as a picture of its own."""
+    found = []
+    for draw in panels(dataset):
+        with matplotlib.rc_context(RC):
+            picture = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
+            draw(picture.subplots())
+        found.append(picture)
+    return found
+
+
+def panels(dataset: Dataset) -> list[Callable[[Axes], Axes]]:
+    """What draws each panel on given axes.
+
+    One axis gives a line with a band over the seeds; two give a heat map and lines;
+    more give a line for each and a heat map of the first two, medians over the rest.
+    Runs that were drawn or searched give parallel coordinates, and the error against
+    each setting. The last panel has error against time, and the runs that no other
+    beats in both.
+    """
+    dataset, name = measure(dataset)
+    dims = [d for d in dataset.dims if d != SEED]
+    cells: list[Callable[[Axes], Axes]] = []
+    if {DRAW, TRIAL} & set(dims):
+        label = LABELS[name]
+        cells.append(lambda ax: parallel(dataset, name, ax, label))
+        for setting in settings_of(dataset):
+            cells.append(lambda ax, n=setting: against(dataset, name, n, ax, label))
+        dims = []
+    elif len(dims) >= 2:
+        cells.append(lambda ax: heat_map(dataset, name, dims[0], dims[1], ax))
+    if len(dims) == 2:
+        cells.append(lambda ax: lines(dataset, name, dims[0], ax, split=dims[1]))
+    elif not cells or dims:
+        cells += [lambda ax, d=d: lines(dataset, name, d, ax) for d in dims or [SEED]]
+    return [*cells, lambda ax: pareto(dataset, name, ax)]
+
+
+def measure(dataset: Dataset) -> tuple[Dataset, str]:
+    """What is shown: errors, or their estimates, or else the held-out residuals.
+
+    Where only some errors are known, the others are replaced by their estimates: a run
+    whose truth could not be found is often one of the worst.
+
+    **Returns:** the dataset with what is shown as a variable, and its name.
+    """
+    errors, estimates = (dataset.variables.get(n) for n in ("rel_l2", "estimate"))
+    if errors is not None and estimates is not None and np.isfinite(errors).any():
+        either = np.where(np.isfinite(errors), errors, estimates)
+        if np.isfinite(either).sum() > np.isfinite(errors).sum():
+            variables = {**dataset.variables, EITHER: either}
+            return dataclasses.replace(dataset, variables=variables), EITHER
+    known = (n for n in LABELS if np.isfinite(dataset.variables.get(n, np.nan)).any())
+    return dataset, next(known, "residual")
 
 
 def lines(
@@ -94,13 +129,18 @@ def lines(
     for color, i in zip(COLORS, shown, strict=False):
         low, middle, high, _ = _along(dataset, name, dim, split, int(i))
         label = _labels(dataset, split)[i] if split else None
+        if _numbers(dataset, dim) is None:
+            # Nothing lies between two names.
+            reach = [middle - low, high - middle]
+            ax.errorbar(places, middle, reach, fmt="o", ms=5, color=color, label=label)
+            continue
         ax.fill_between(places, low, high, color=color, alpha=0.2, lw=0)
         ax.plot(places, middle, "o-", ms=4, color=color, label=label)
     _across(ax, dataset, dim)
     ax.set_ylabel(LABELS[name])
     _log_up(ax, dataset.variables[name])
     if split:
-        ax.legend(loc="best", title=_name(split))
+        ax.legend(loc="best", title=_name(dataset, split))
     return ax
 
 
@@ -118,12 +158,25 @@ def heat_map(dataset: Dataset, name: str, first: str, second: str, ax: Axes) -> 
         labels = _labels(dataset, dim)
         step = math.ceil(len(labels) / MOST_TICKS)
         axis.set_ticks([i + 0.5 for i in range(0, len(labels), step)], labels[::step])
+    _slant(ax)
     ax.spines[:].set_visible(False)
-    ax.set(xlabel=_name(first), ylabel=_name(second), title=LABELS[name])
+    names = (_name(dataset, dim) for dim in order)
+    ax.set(title=LABELS[name], **dict(zip(("xlabel", "ylabel"), names, strict=True)))
+    if values.size <= MOST_NUMBERS:
+        _write_numbers(ax, values, norm)
     figure = ax.get_figure()
     if figure is not None:
         figure.colorbar(mesh, ax=ax, pad=0.02, aspect=22).outline.set_visible(False)
     return ax
+
+
+def _write_numbers(ax: Axes, values: np.ndarray, norm: LogNorm) -> None:
+    """The value of each cell in it, readable on its color."""
+    for (i, j), value in np.ndenumerate(values):
+        if np.isfinite(value):
+            color = "white" if norm(value) < 0.5 else INK
+            ax.text(i + 0.5, j + 0.5, f"{value:.0e}", color=color, fontsize=7,
+                    ha="center", va="center")  # fmt: skip
 
 
 def pareto(dataset: Dataset, name: str, ax: Axes) -> Axes:
@@ -191,8 +244,10 @@ def _medians(dataset: Dataset, name: str, order: list[str]) -> np.ndarray:
     return np.where(known, np.nanmedian(filled, axis=-1), np.nan)
 
 
-def _name(dim: str | None) -> str:
-    return symbol(dim or "")
+def _name(dataset: Dataset, dim: str) -> str:
+    """An axis as pictures call it; a zipped group by the names of its settings."""
+    found = [n for n, (over, _) in dataset.coordinates.items() if over == dim]
+    return ", ".join(symbol(n) for n in found if n != dim) or symbol(dim)
 
 
 def _labels(dataset: Dataset, dim: str | None) -> list[str]:
@@ -220,12 +275,23 @@ def _places(dataset: Dataset, dim: str) -> np.ndarray:
 def _across(ax: Axes, dataset: Dataset, dim: str) -> None:
     """The axis to the right: logarithmic for wide ranges, few values as its ticks."""
     numbers, count = _numbers(dataset, dim), dataset.dims[dim]
-    ax.set_xlabel(_name(dim))
+    ax.set_xlabel(_name(dataset, dim))
     wide = numbers is not None and 0 < SPAN * numbers.min() <= numbers.max()
     if wide:
         ax.set_xscale("log")
     if numbers is None or (count <= MOST_TICKS and not wide):
         ax.set_xticks(_places(dataset, dim), _labels(dataset, dim))
+        _slant(ax)
+
+
+def _slant(ax: Axes) -> None:
+    """Slanted names where they would run into each other."""
+    names = [t.get_text() for t in ax.get_xticklabels()]
+    if sum(map(len, names)) > MOST_LETTERS:
+        ax.tick_params("x", labelrotation=20)
+        for text in ax.get_xticklabels():
+            text.set_horizontalalignment("right")
+            text.set_rotation_mode("anchor")
 
 
 def _log_up(ax: Axes, values: np.ndarray) -> None:

@@ -113,13 +113,6 @@ def described(settings: Mapping[str, Value]) -> str:
     return ", ".join(f"{k} = {v}" for k, v in settings.items())
 
 
-def short_names(axes: tuple[Axis, ...]) -> dict[str, str]:
-    """Each axis key with the last part of its path, where that is still unique."""
-    keys = [k for a in axes for k in a.keys]
-    last = [k.rpartition(".")[2] for k in keys]
-    return {k: n if last.count(n) == 1 else k for k, n in zip(keys, last, strict=True)}
-
-
 def plan_table(plan: Plan) -> dict[str, object]:
     """The plan as an object that `json.dumps` takes."""
     return dataclasses.asdict(plan)

@@ -12,18 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pinnlab.errors import ProblemError
-from pinnlab.sweep.checks import longest_span
 from pinnlab.sweep.plan import Plan
 from pinnlab.sweep.resources import Jobs, Resources
+from pinnlab.sweep.walltime import lifetime
 
 
 if TYPE_CHECKING:
     from dask_jobqueue.core import JobQueueCluster
 
 INSTALL = "pip install 'pinnlab-jax[cluster]'"
-
-ENDING = 120.0
-"""Seconds before its walltime at which a worker takes no more work."""
 
 LOSSES = 20
 """Workers that a run may lose before it counts as failed: nodes die, jobs end."""
@@ -57,7 +54,7 @@ def job_cluster(on: str, plan: Plan, folder: Path) -> Iterator["JobQueueCluster"
     except ImportError as error:
         raise ProblemError(f"--on {on} needs Dask: {INSTALL}") from error
     jobs = plan.jobs[on]
-    lifetime = _lifetime(on, plan)
+    works = lifetime(on, plan)
     if jobs.interface:
         try:
             get_ip_interface(jobs.interface)
@@ -75,7 +72,7 @@ def job_cluster(on: str, plan: Plan, folder: Path) -> Iterator["JobQueueCluster"
             job_name="pinnlab",
             job_script_prologue=list(jobs.setup),
             worker_extra_args=[
-                f"--lifetime={lifetime:.0f}s",
+                f"--lifetime={works:.0f}s",
                 "--lifetime-stagger=10s",
                 "--no-dashboard",
             ],
@@ -148,19 +145,6 @@ def _sge(resources: Resources, jobs: Jobs) -> dict[str, object]:
 
 
 OPTIONS = {"slurm": _slurm, "pbs": _pbs, "lsf": _lsf, "sge": _sge}
-
-
-def _lifetime(on: str, plan: Plan) -> float:
-    """Seconds after which a worker ends; long enough for any run of the plan."""
-    walltime = plan.jobs[on].walltime
-    longest = max(map(longest_span, plan.runs))
-    if walltime - ENDING < longest:
-        message = (
-            f"{walltime:g} s are too short for a run of about {longest:g} s and the "
-            f"{ENDING:g} s at the end in which none is started"
-        )
-        raise ProblemError(message, key=f"{on}.walltime")
-    return walltime - ENDING
 
 
 def _hours(seconds: float) -> str:

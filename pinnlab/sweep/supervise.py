@@ -5,12 +5,12 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from pinnlab.sweep.beacon import alive, claimed, lost
+from pinnlab.sweep.beacon import claimed, gone, lost
 from pinnlab.sweep.child import STOPPED
 from pinnlab.sweep.folder import Files, drivers, files, record_error
 
@@ -55,7 +55,11 @@ class Job:
     seconds: float
 
 
-def supervise(job: Job, devices: str | None = None) -> Outcome:
+def supervise(
+    job: Job,
+    devices: str | None = None,
+    leaving: Callable[[], bool] = lambda: False,
+) -> Outcome:
     """Do a run, unless it is done already.
 
     The run is a process of its own, so that it can really be stopped, its threads can
@@ -64,6 +68,7 @@ def supervise(job: Job, devices: str | None = None) -> Outcome:
     **Arguments:**
 
     - `devices`: the GPUs that it may see, None for all.
+    - `leaving`: whether this worker is about to end, so that the run must.
     """
     own = files(Path(job.folder), job.run)
     with claimed(own.lease) as lease:
@@ -74,12 +79,12 @@ def supervise(job: Job, devices: str | None = None) -> Outcome:
             return Outcome.PRUNED
         if lease is None:
             return Outcome.BUSY
-        if not alive(_driver(job)):
+        if gone(_driver(job)):
             return Outcome.STOPPED
         own.error.unlink(missing_ok=True)
         code: int | None = 0
         for _ in range(ATTEMPTS):
-            code = _attempt(job, own, lease, devices)
+            code = _attempt(job, own, lease, devices, leaving)
             own.going.unlink(missing_ok=True)
             if own.result.exists():
                 return Outcome.DONE
@@ -102,7 +107,13 @@ def _driver(job: Job) -> Path:
     return drivers(Path(job.folder)) / job.driver
 
 
-def _attempt(job: Job, own: Files, lease: Path, devices: str | None) -> int | None:
+def _attempt(
+    job: Job,
+    own: Files,
+    lease: Path,
+    devices: str | None,
+    leaving: Callable[[], bool],
+) -> int | None:
     """The exit status of one process; None where it was told to stop."""
     began = time.monotonic()
     with own.log.open("ab") as log:
@@ -124,7 +135,7 @@ def _attempt(job: Job, own: Files, lease: Path, devices: str | None) -> int | No
                 looked = time.monotonic()
                 if lost(lease) or own.pruned.exists():
                     return None
-                if not alive(_driver(job)):
+                if leaving() or gone(_driver(job)):
                     _ask_to_stop(process)
                     return None
                 if 0 < job.seconds < looked - began:

@@ -13,23 +13,10 @@ from pinnlab.atomic import replacing
 from pinnlab.hdf5 import DAMAGE
 from pinnlab.report_tables import number, read_report, subgroup
 from pinnlab.sweep.axes import Settings
+from pinnlab.sweep.columns import NUMBERS, TEXTS, short_names
 from pinnlab.sweep.dataset import write_dataset
 from pinnlab.sweep.folder import State, files, read_error, state
-from pinnlab.sweep.plan import Plan, Run, short_names
-
-
-NUMBERS = (
-    "rel_l2",
-    "estimate",
-    "residual",
-    "train_seconds",
-    "compile_seconds",
-    "verify_seconds",
-    "iterations",
-    "parameters",
-    "peak_memory_mb",
-)
-TEXTS = ("state", "verdict", "error", "id")
+from pinnlab.sweep.plan import Plan, Run
 
 
 @dataclass(frozen=True)

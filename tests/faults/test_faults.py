@@ -1,6 +1,7 @@
 """Results and processes under faults: nothing is lost, the message says why."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -121,6 +122,26 @@ def test_a_process_killed_while_writing_leaves_the_file_whole(tmp_path):
     found = subprocess.run([sys.executable, "-c", TORN, str(path)], cwd=ROOT)
     assert found.returncode == -signal.SIGKILL
     assert path.read_bytes() == b"before"
+
+
+def test_what_a_killed_process_left_is_removed_by_a_later_run(tmp_path):
+    path = tmp_path / "run.h5"
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", TORN, str(path)], cwd=ROOT)
+    old, young = tmp_path.glob(".pinnlab-*.tmp")
+    other = tmp_path / "other.tmp"
+    other.touch()
+    for file in (old, other):
+        os.utime(file, (0, 0))
+    with claimed(path):
+        assert not old.exists() and young.exists() and other.exists()
+
+
+def test_budgets_and_waits_read_a_clock_that_nobody_sets():
+    """`time.time` and dates jump when a clock is set; ages of files have no other."""
+    sources = (ROOT / "pinnlab").rglob("*.py")
+    found = {p.name for p in sources if re.search(r"\btime\.time\(", p.read_text())}
+    assert found == {"beacon.py"}
 
 
 # ------------------------------------------------------------------ two at a time

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import h5py
 import pytest
 from simulator import NODES, Slurm, within
 from test_sweep_experiment import PROBLEM
@@ -19,6 +20,13 @@ from test_sweep_experiment import PROBLEM
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
+TRAINED = """
+strategy = "nonlinear"
+optimizer = "adam"
+points = 64
+network.width = 4
+network.depth = 1
+"""
 EXPERIMENT = """
 problem = "logistic.toml"
 budget = "20s"
@@ -134,6 +142,29 @@ def test_jobs_that_reach_their_walltime_are_replaced(idle: Slurm, tmp_path: Path
     sweep.eventually(lambda: bool(idle.jobs("timeout")), driver)
     assert len(sweep.results()) < 20
     sweep.ends_complete(driver)
+
+
+def test_a_run_longer_than_a_job_is_done_by_several(idle: Slurm, tmp_path: Path):
+    sweep = Sweep(idle, tmp_path, 1, [])
+    path = tmp_path / "growth.toml"
+    text = path.read_text().replace('"20s"', '"90s"\ntarget = 1e-14')
+    # A minute of work, and two to stop in.
+    text = text.replace('walltime = "20m"', 'walltime = "3m"')
+    path.write_text(f"{text}\n[solver]\n{TRAINED}")
+    driver = sweep.start("--on", "slurm", "--workers", "1")
+    try:
+        said = driver.communicate(timeout=600)[1]
+    except subprocess.TimeoutExpired:
+        pytest.fail(sweep.words(driver))
+    assert driver.returncode == 1, said  # No run reaches this target.
+    assert "1 of 1 runs may take up to 105 s, and a job works for 60 s" in said
+    (log,) = sweep.output.glob("runs/*.log")
+    assert "stopped by SIGTERM" in log.read_text()
+    assert "going on from" in log.read_text()
+    (result,) = sweep.results()
+    with h5py.File(sweep.output / "runs" / f"{result}.h5") as file:
+        seconds = file["history/time"]
+        assert isinstance(seconds, h5py.Dataset) and seconds[-1] > 80
 
 
 def test_a_driver_that_is_killed_is_started_again(idle: Slurm, tmp_path: Path):
