@@ -5,12 +5,11 @@ import itertools
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import TwoSlopeNorm
 from matplotlib.ticker import MaxNLocator
 from mpl_toolkits.mplot3d import Axes3D
 
-from pinnlab.plotting.maps import Axis, equal_scales, value_norm
-from pinnlab.plotting.style import DIVERGING, INK, SEQUENTIAL, math, tidy
+from pinnlab.plotting.maps import Axis, equal_scales, value_colors, value_norm
+from pinnlab.plotting.style import INK, math, tidy
 
 
 Vectors = tuple[Axis, Axis, np.ndarray, np.ndarray]
@@ -63,8 +62,7 @@ def planes(data: tuple[Axis, Axis, Axis, np.ndarray], ax: Axes3D) -> Axes3D:
     *axes, values = data
     names, grids = zip(*axes, strict=True)
     norm = value_norm(values)
-    cmap = DIVERGING if isinstance(norm, TwoSlopeNorm) else SEQUENTIAL
-    colors = ScalarMappable(norm, cmap)
+    colors = ScalarMappable(norm, value_colors(norm))
     middle = [len(g) // 2 for g in grids]
     # In quarters, because the drawing sorts whole surfaces by their distance.
     halves = [(slice(0, m + 1), slice(m, None)) for m in middle]

@@ -7,7 +7,14 @@ from matplotlib.collections import QuadMesh
 from matplotlib.colors import LogNorm, Normalize, TwoSlopeNorm
 from matplotlib.ticker import MaxNLocator, NullLocator, ScalarFormatter
 
-from pinnlab.plotting.style import DIVERGING, LOGARITHMIC, SEQUENTIAL, math, tidy
+from pinnlab.plotting.style import (
+    DIVERGING,
+    INK,
+    LOGARITHMIC,
+    SEQUENTIAL,
+    math,
+    tidy,
+)
 
 
 Axis = tuple[str, np.ndarray]
@@ -29,11 +36,8 @@ def signed_map(
       first coordinate runs to the right.
     - `norm`: the color scale, for several maps that share one.
     """
-    _, _, values = data
-    norm = norm or value_norm(values)
-    diverging = isinstance(norm, TwoSlopeNorm)
-    mesh = _mesh(data, ax, norm, DIVERGING if diverging else SEQUENTIAL)
-    _color_bar(mesh, ax)
+    norm = norm or value_norm(data[2])
+    color_bar(colored(data, ax, norm, value_colors(norm)), ax)
     return ax
 
 
@@ -48,7 +52,7 @@ def magnitude_map(
     across, up, values = data
     norm = norm or magnitude_norm(values)
     shown = np.clip(np.abs(values), norm.vmin, None)
-    _color_bar(_mesh((across, up, shown), ax, norm, cmap), ax)
+    color_bar(colored((across, up, shown), ax, norm, cmap), ax)
     return ax
 
 
@@ -56,7 +60,6 @@ def cloud(data: tuple[Axis, Axis, np.ndarray], ax: Axes) -> Axes:
     """Values at scattered points over two of their coordinates."""
     (first, across), (second, up), values = data
     norm = value_norm(values)
-    cmap = DIVERGING if isinstance(norm, TwoSlopeNorm) else SEQUENTIAL
     # The largest on top, where the eye looks for them.
     order = np.argsort(np.abs(values))
     points = ax.scatter(
@@ -66,13 +69,27 @@ def cloud(data: tuple[Axis, Axis, np.ndarray], ax: Axes) -> Axes:
         s=5,
         lw=0,
         norm=norm,
-        cmap=cmap,
+        cmap=value_colors(norm),
         rasterized=True,
     )
     ax.set(xlabel=math(first), ylabel=math(second))
     ax.margins(0.01)
     tidy(ax)
-    _color_bar(points, ax)
+    color_bar(points, ax)
+    return ax
+
+
+def collocation_points(data: tuple[Axis, Axis], ax: Axes) -> Axes:
+    """Points over two of their coordinates, to be drawn on a map.
+
+    **Arguments:**
+
+    - `data`: `((coordinate, values [n]), (coordinate, values [n]))`.
+    """
+    (first, across), (second, up) = data
+    # White with a dark edge is seen on every color.
+    ax.plot(across, up, "o", ms=2.4, mfc="white", mec=INK, mew=0.4, clip_on=False)
+    ax.set(xlabel=math(first), ylabel=math(second))
     return ax
 
 
@@ -107,9 +124,15 @@ def magnitude_norm(*arrays: np.ndarray) -> LogNorm:
     return LogNorm(10.0 ** np.floor(np.log10(min(low, largest / 30))), largest)
 
 
-def _mesh(
+def value_colors(norm: Normalize) -> str:
+    """Colors from both sides of 0 where the scale has both."""
+    return DIVERGING if isinstance(norm, TwoSlopeNorm) else SEQUENTIAL
+
+
+def colored(
     data: tuple[Axis, Axis, np.ndarray], ax: Axes, norm: Normalize, cmap: str
 ) -> QuadMesh:
+    """The colors of a map in its frame, without a color bar."""
     (first, across), (second, up), values = data
     coarse = max(values.shape) < COARSE and not isinstance(norm, LogNorm)
     smooth = coarse and np.isfinite(values).all()
@@ -133,7 +156,8 @@ def _mesh(
     return mesh
 
 
-def _color_bar(mesh: ScalarMappable, ax: Axes) -> None:
+def color_bar(mesh: ScalarMappable, ax: Axes) -> None:
+    """The scale of the colors, beside the axis."""
     figure = ax.get_figure()
     if figure is None:
         return

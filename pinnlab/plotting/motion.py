@@ -1,7 +1,7 @@
 """Time as frames: curves at several times, and a moving picture."""
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import matplotlib
@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from pinnlab.atomic import replacing
 from pinnlab.errors import ProblemError
@@ -59,6 +60,37 @@ def frames(data: tuple[Axis, Axis, np.ndarray], ax: Axes, *, count: int = 6) -> 
     return ax
 
 
+def film(
+    data: tuple[Axis, Axis, Axis, np.ndarray], ax: Axes, *, count: int = 4
+) -> Axes:
+    """Maps over two coordinates at several times, side by side in one axis.
+
+    All have the colors of one scale, that of all times.
+
+    **Arguments:**
+
+    - `data`: `((time, grid), (coordinate, grid), (coordinate, grid), values)`, values
+        `[n, m, k]`.
+    - `count`: how many maps.
+    """
+    (time, times), first, second, values = data
+    norm = maps.value_norm(values)
+    indices = np.linspace(0, len(times) - 1, count).round().astype(int)
+    for column, i in enumerate(indices):
+        part = ax.inset_axes((column / count, 0, 0.9 / count, 1))
+        mesh = maps.colored(
+            (first, second, values[i]), part, norm, maps.value_colors(norm)
+        )
+        part.xaxis.set_major_locator(MaxNLocator(2))
+        part.set_title(f"{math(time)} = {times[i]:.3g}")
+        if column:
+            part.set(ylabel="", yticklabels=[])
+        else:
+            maps.color_bar(mesh, ax)
+    ax.set_axis_off()
+    return ax
+
+
 def save_animation(
     result: Result, path: str | Path, *, seconds: float = 6.0, dpi: int = 80
 ) -> Path:
@@ -71,8 +103,51 @@ def save_animation(
     Raises `ProblemError` without ffmpeg where it is needed, for a result without time,
     or with no or three coordinates in space.
     """
-    path = Path(path)
-    kind = path.suffix.lower()
+    _kind(path)
+    shown = next((f for f in fields(result) if _moves(f)), None)
+    if shown is None:
+        raise ProblemError(
+            "an animation needs a field over 't' and one or two more coordinates; "
+            f"the coordinates are {', '.join(result.axes)}"
+        )
+    with matplotlib.rc_context(RC):
+        picture, draw = scene(shown)
+    return save_movie(
+        (picture, draw, _frame_indices(shown)), path, seconds=seconds, dpi=dpi
+    )
+
+
+def save_movie(
+    data: tuple[Figure, Callable[[int], None], Sequence[int]],
+    path: str | Path,
+    *,
+    seconds: float = 6.0,
+    dpi: int = 80,
+) -> Path:
+    """A movie of a figure of your own.
+
+    **Arguments:**
+
+    - `data`: the figure, what draws a frame into it, and with which number each time.
+    - `path`: ends in .gif, or in .mp4, which needs the program ffmpeg.
+
+    Raises `ProblemError` without ffmpeg where it is needed, or for another ending.
+    """
+    picture, draw, indices = data
+    path, kind = Path(path), _kind(path)
+    speed = max(1, round(len(indices) / seconds))
+    with replacing(path, force=True) as draft, tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f"frames{kind}"
+        with matplotlib.rc_context(RC):
+            moving = FuncAnimation(picture, draw, indices, init_func=list)
+            moving.save(file, writer=MOVIES[kind](speed), dpi=dpi)
+        draft.write_bytes(file.read_bytes())
+    return path
+
+
+def _kind(path: str | Path) -> str:
+    """The ending of a movie's name, one that can be written here."""
+    kind = Path(path).suffix.lower()
     if kind not in MOVIES:
         message = f"an animation's name ends in {' or '.join(MOVIES)}"
         raise ProblemError(f"cannot write {path}: {message}")
@@ -81,22 +156,7 @@ def save_animation(
             f"cannot write {path}: .mp4 needs the program ffmpeg, which is not there",
             hint="install it (apt install ffmpeg, conda install ffmpeg), or take .gif",
         )
-    shown = next((f for f in fields(result) if _moves(f)), None)
-    if shown is None:
-        raise ProblemError(
-            "an animation needs a field over 't' and one or two more coordinates; "
-            f"the coordinates are {', '.join(result.axes)}"
-        )
-    indices = _frame_indices(shown)
-    speed = max(1, round(len(indices) / seconds))
-    with replacing(path, force=True) as draft, tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / f"frames{kind}"
-        with matplotlib.rc_context(RC):
-            picture, draw = scene(shown)
-            moving = FuncAnimation(picture, draw, indices, init_func=list)
-            moving.save(file, writer=MOVIES[kind](speed), dpi=dpi)
-        draft.write_bytes(file.read_bytes())
-    return path
+    return kind
 
 
 def scene(quantity: Quantity) -> tuple[Figure, Callable[[int], None]]:

@@ -4,12 +4,12 @@ import itertools
 
 import numpy as np
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import TwoSlopeNorm
+from matplotlib.colors import Normalize
 from mpl_toolkits.mplot3d import Axes3D
 from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
-from pinnlab.plotting.maps import Axis, value_norm
-from pinnlab.plotting.style import DIVERGING, SEQUENTIAL, math
+from pinnlab.plotting.maps import Axis, value_colors, value_norm
+from pinnlab.plotting.style import math
 
 
 LEVELS = 4
@@ -22,6 +22,7 @@ def isosurfaces(
     ax: Axes3D,
     *,
     levels: tuple[float, ...] = (),
+    norm: Normalize | None = None,
 ) -> Axes3D:
     """Surfaces of equal value, in a 3-D axis.
 
@@ -30,18 +31,18 @@ def isosurfaces(
     - `data`: three coordinates and the values [n, m, k].
     - `ax`: from `figure.add_subplot(projection="3d")`.
     - `levels`: the values; four between the smallest and the largest if missing.
+    - `norm`: the color scale, for several times that share one.
     """
     *axes, values = data
     steps = [-(-n // MOST) for n in values.shape]
     cut = tuple(slice(None, None, s) for s in steps)
     names = [name for name, _ in axes]
     grids = [grid[::s] for (_, grid), s in zip(axes, steps, strict=True)]
-    norm = value_norm(values)
-    cmap = DIVERGING if isinstance(norm, TwoSlopeNorm) else SEQUENTIAL
+    norm = norm or value_norm(values)
     if not levels:
         low, high = np.nanmin(values), np.nanmax(values)
         levels = tuple(np.linspace(low, high, LEVELS + 2)[1:-1])
-    colors = ScalarMappable(norm, cmap)
+    colors = ScalarMappable(norm, value_colors(norm))
     for level in levels:
         triangles = triangulated(grids, values[cut], level)
         color = colors.to_rgba(np.array(level), alpha=0.45)
