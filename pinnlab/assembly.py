@@ -19,7 +19,7 @@ from pinnlab.network import (
 from pinnlab.residual import Block, LeastSquares, make_rows
 from pinnlab.sampling import sample
 from pinnlab.scaling import parameters_of, term_scale
-from pinnlab.settings import Settings
+from pinnlab.settings import FEATURES, Settings
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
 from pinnlab.weighting import POINTWISE
@@ -37,7 +37,7 @@ def network_of(
         return _separable(system)
     net = settings.network
     # Features of the linear route are periodic by their frequencies.
-    periodic = () if settings.strategy == "linear" else system.problem.periodic
+    periodic = () if settings.strategy in FEATURES else system.problem.periodic
     network = make_network(
         key=key,
         lower=tuple(a.lower for a in axes),

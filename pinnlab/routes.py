@@ -19,6 +19,7 @@ from pinnlab.checkpoint import Identity
 from pinnlab.devices import make_mesh, single
 from pinnlab.errors import ProblemError
 from pinnlab.keeper import Keeper
+from pinnlab.linear import gauss_newton
 from pinnlab.linear import route as linear
 from pinnlab.network import AbstractNetwork
 from pinnlab.newton import route as newton
@@ -121,12 +122,15 @@ def try_routes(problem: Problem, settings: Settings, job: Job) -> Tried:
                 key = "solver.strategy"
                 raise ProblemError(message, file=problem.name, key=key)
             continue
+        asked = settings.strategy == name
+        if name == "newton" and not asked and not gauss_newton.is_due(system):
+            continue
         # A march needs no search, so a search before it must not take long.
         more = name == "linear" and "t" in system.coordinates and newton.suits(system)
         share = FIRST_SHARE if more else ROUTE_SHARE
-        share = 1.0 if settings.strategy == name else share
+        share = 1.0 if asked else share
         tried = solve(system, settings, job, share * _left(job, tried), tried)
-        if settings.strategy == name or _suffices(tried, job):
+        if asked or _suffices(tried, job):
             break
     else:
         seconds = max(_left(job, tried), 1.0)
@@ -194,16 +198,39 @@ def _linear(
     found, record, stop = linear.search(
         system, job.target, seconds, job.seed, job.observe
     )
-    full, reason = linear.described(settings, found)
+    described = linear.described(settings, found)
+    return tried.extended(_by_features(system, job, found, described, record, stop))
+
+
+def _newton(
+    system: System, settings: Settings, job: Job, seconds: float, tried: Tried
+) -> Tried:
+    found, record, stop = linear.search_nonlinear(
+        system, job.target, seconds, job.seed, job.observe
+    )
+    if found is None:
+        return Tried(tried.outcomes, _merged(tried.record, record))
+    described = linear.described(settings, found, linear=False)
+    return tried.extended(_by_features(system, job, found, described, record, stop))
+
+
+def _by_features(
+    system: System,
+    job: Job,
+    found: linear.Found,
+    described: tuple[Settings, str],
+    record: Record,
+    stop: Stop,
+) -> Outcome:
+    """Features that were found as an outcome."""
+    full, reason = described
     scales = (1.0,) * len(system.fields)
     _, key, _ = jax.random.split(jax.random.key(job.seed), 3)
     blank = network_of(system, full, scales, key)
     model = Model(linear.as_network(found, blank), parameters_of(system))
     points = sample(system.problem, EVERYWHERE, 2048, job.seed)
     worst = found.solved.worst
-    return tried.extended(
-        Outcome(system, full, scales, model, points, worst, record, stop, reason)
-    )
+    return Outcome(system, full, scales, model, points, worst, record, stop, reason)
 
 
 def _separable(
@@ -355,5 +382,11 @@ _ROUTES = (
         _separable,
         "free of integrals other than those from the start to now, with at most "
         f"{newton.MOST_COORDINATES}",
+    ),
+    (
+        "newton",
+        gauss_newton.suits,
+        _newton,
+        f"nonlinear, free of integrals, and with at most {gauss_newton.FULL}",
     ),
 )

@@ -61,7 +61,8 @@ class Settings:
     """`[solver]`: how to train. 0 and "auto" are filled in by the strategy.
 
     - `strategy`: "linear" (random features, one least-squares solve), "separable"
-        (products of functions of one coordinate, Gauss-Newton) or "nonlinear"
+        (products of functions of one coordinate, Gauss-Newton), "newton" (random
+        features, a least-squares solve for each Newton step) or "nonlinear"
         (training).
     - `iterations`: of the main optimizer; 0 means as many as the budget allows.
     - `adam`: iterations of the Adam pilot.
@@ -95,8 +96,10 @@ class Settings:
     network: NetworkSettings = field(default_factory=NetworkSettings)
 
 
+FEATURES = ("linear", "newton")
+"""The strategies whose networks are one layer of features."""
 CHOICES = {
-    "solver.strategy": ("auto", "linear", "separable", "nonlinear"),
+    "solver.strategy": ("auto", "linear", "separable", "newton", "nonlinear"),
     "solver.optimizer": OPTIMIZERS,
     "solver.sampler": METHODS,
     "solver.enforce": ("auto", "penalty", "rows"),

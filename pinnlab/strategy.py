@@ -229,13 +229,14 @@ def separable_settings(settings: Settings) -> Settings:
     )
 
 
-def linear_settings(
-    settings: Settings, features: int, pieces: int, singular: int
+def feature_settings(
+    settings: Settings, strategy: str, features: int, pieces: int, singular: int
 ) -> Settings:
-    """The settings that describe what the linear route found.
+    """The settings that describe features that a route found.
 
     **Arguments:**
 
+    - `strategy`: "linear" or "newton".
     - `features`: sine features on each of the `pieces`.
     - `singular`: the number of singular functions.
     """
@@ -244,7 +245,7 @@ def linear_settings(
     )
     return dataclasses.replace(
         settings,
-        strategy="linear",
+        strategy=strategy,
         optimizer="least_squares",
         enforce="rows",
         network=network,

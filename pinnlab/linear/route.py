@@ -1,4 +1,4 @@
-"""The linear route as a whole: search, a network of the features, what was recorded."""
+"""The routes by features as a whole: search, a network of them, what was recorded."""
 
 from collections.abc import Callable
 
@@ -11,6 +11,7 @@ from pinnlab.equation.expression import Expression
 from pinnlab.equation.structure import degree
 from pinnlab.linear.basis import Basis
 from pinnlab.linear.features import Features
+from pinnlab.linear.gauss_newton import GaussNewton
 from pinnlab.linear.search import Found, Search
 from pinnlab.network import (
     MLP,
@@ -23,7 +24,7 @@ from pinnlab.network import (
 from pinnlab.network.pieces import stacked
 from pinnlab.record import Observation, Record, Stop
 from pinnlab.settings import Settings
-from pinnlab.strategy import linear_settings
+from pinnlab.strategy import feature_settings
 from pinnlab.system.system import System
 
 
@@ -60,15 +61,7 @@ def search(
     """
     record = Record()
     stop = Stop.STALLED
-
-    def tell(phase: str, tried: int, elapsed: float, worst: float) -> bool:
-        row = Observation(f"linear {phase}", tried, elapsed, worst**2 / 2, worst, None)
-        record.rows.append(row)
-        record.train_seconds, record.iterations = elapsed, tried
-        observe(row)
-        return False
-
-    work = Search(system, seconds, seed, tell)
+    work = Search(system, seconds, seed, _teller("linear", record, observe))
     smooth = not work.space.corners
     goal = min(SHARE * target, GOAL) if smooth else SINGULAR_SHARE * target
     goal = max(goal, FINEST_GOAL)
@@ -86,15 +79,60 @@ def search(
     return found, record, stop
 
 
-def described(settings: Settings, found: Found) -> tuple[Settings, str]:
+def search_nonlinear(
+    system: System,
+    target: float,
+    seconds: float,
+    seed: int,
+    observe: Callable[[Observation], None],
+) -> tuple[Found | None, Record, Stop]:
+    """Find features that solve a nonlinear system, by Newton's method.
+
+    Arguments and results are those of `search`; None where nothing was resolved.
+    """
+    record = Record()
+    work = GaussNewton(system, seconds, seed, _teller("newton", record, observe))
+    goal = max(min(SHARE * target, GOAL), FINEST_GOAL)
+    try:
+        found = work.run(goal)
+    except KeyboardInterrupt:
+        if work.best is None:
+            raise
+        return work.best, record, Stop.INTERRUPTED
+    if found is not None and found.solved.worst < goal:
+        return found, record, Stop.TARGET
+    return found, record, Stop.BUDGET if work.spent > seconds else Stop.STALLED
+
+
+def _teller(
+    name: str, record: Record, observe: Callable[[Observation], None]
+) -> Callable[[str, int, float, float], bool]:
+    """What writes a search into the history, and shows it."""
+
+    def tell(phase: str, tried: int, elapsed: float, worst: float) -> bool:
+        row = Observation(f"{name} {phase}", tried, elapsed, worst**2 / 2, worst, None)
+        record.rows.append(row)
+        record.train_seconds, record.iterations = elapsed, tried
+        observe(row)
+        return False
+
+    return tell
+
+
+def described(
+    settings: Settings, found: Found, linear: bool = True
+) -> tuple[Settings, str]:
     """The settings that tell the network's shape, and what was found in words."""
     features = found.solved.features
     box = ", ".join(f"{b:.3g}" for b in found.box)
     sines = f"random sine features with frequencies up to ({box})"
     end = f"one least-squares solve ({found.tried} tried)"
+    if not linear:
+        words = f"{features.count} {sines}, Newton's method ({found.tried} solves)"
+        return feature_settings(settings, "newton", features.count, 1, 0), words
     if isinstance(features, Features):
         words = f"linear problem: {features.count} {sines}, {end}"
-        return linear_settings(settings, features.count, 1, 0), words
+        return feature_settings(settings, "linear", features.count, 1, 0), words
     width, pieces = features.features[0].count, features.partition.count
     singular = int(features.singular.sum())
     words = [f"{width} {sines}"]
@@ -104,7 +142,7 @@ def described(settings: Settings, found: Found) -> tuple[Settings, str]:
         places = " and ".join(f"({c.text})" for c in features.corners)
         words.append(f"{singular} singular functions at {places}")
     reason = "linear problem: " + ", ".join([*words, end])
-    return linear_settings(settings, width, pieces, singular), reason
+    return feature_settings(settings, "linear", width, pieces, singular), reason
 
 
 def as_network(found: Found, blank: AbstractNetwork) -> AbstractNetwork:

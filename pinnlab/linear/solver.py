@@ -125,7 +125,7 @@ def solve_features(
     found, _, rank, _ = solution
     if sizes is not None:
         found = found / sizes
-    return Solved(features, found, _heldout(system, features, found, test), int(rank))
+    return Solved(features, found, heldout(system, features, found, test), int(rank))
 
 
 def _sizes(matrix: np.ndarray, singular: np.ndarray) -> np.ndarray | None:
@@ -137,9 +137,10 @@ def _sizes(matrix: np.ndarray, singular: np.ndarray) -> np.ndarray | None:
     return np.where(singular & (norms > 0), norms / usual, 1.0)
 
 
-def _heldout(
+def heldout(
     system: System, features: Features | Basis, coefficients: np.ndarray, test: Sheet
 ) -> np.ndarray:
+    """Of every block, the RMS residual relative to the RMS of its largest summand."""
     # A condition such as a mean of zero has no size of its own.
     values = features.values(test.points, coefficients.reshape(len(system.fields), -1))
     least = SMALL * float(np.sqrt(np.mean(values**2, axis=0)).max())

@@ -14,6 +14,7 @@ from pinnlab.assembly import network_of
 from pinnlab.equation.expression import Expression
 from pinnlab.equation.format import pretty
 from pinnlab.equation.structure import partials
+from pinnlab.linear import gauss_newton
 from pinnlab.linear import route as linear
 from pinnlab.newton import route as newton
 from pinnlab.problem.problem import Problem
@@ -131,6 +132,10 @@ def _strategy(system: System, settings: Settings, chosen: Plan) -> str:
         ways.append("random sine features by least squares")
     if tries(settings, "separable") and newton.suits(system):
         ways.append("separable features by Gauss-Newton")
+    if settings.strategy == "newton" or (
+        tries(settings, "newton") and gauss_newton.is_due(system)
+    ):
+        ways.append("random sine features by Newton's method")
     if settings.strategy in ("auto", "nonlinear"):
         ways.append(f"a network ({chosen.reason})")
     return "; if that is not enough, ".join(ways)

@@ -1,0 +1,195 @@
+"""Nonlinear problems by random features: each Newton step is a linear problem.
+
+    F'(u) w + F(u) - F'(u) u = 0
+
+has the next iterate w for its solution. The search of the linear route finds features
+for it; with these the steps go on until they are small (Bellman and Kalaba, 1965, call
+it quasilinearization; with random features Dong and Li, 2021).
+"""
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pinnlab.equation.expression import Expression, Partial
+from pinnlab.equation.structure import degree
+from pinnlab.linear.features import FULL, Features
+from pinnlab.linear.forms import LinearForm, Piece, linear_form
+from pinnlab.linear.search import ROWS_FINAL, Found, Search, Tell
+from pinnlab.linear.solver import Sheet, heldout, sheet, solve_features
+from pinnlab.linear.space import find_space
+from pinnlab.newton import route as separable
+from pinnlab.newton.pointwise import Pointwise
+from pinnlab.newton.structure import is_local
+from pinnlab.system.system import System
+from pinnlab.system.terms import Term
+
+
+MOST_STEPS, TESTED = 12, 800
+SMALL_STEP = 0.3
+"""Steps go on while each lowers the residual to this part of the one before."""
+DAMPED = (1.0, 0.5, 0.25, 0.125)
+FIRST_GOAL, FINER = 1e-2, 1e-3
+"""Of the first search, which sees a linearization far from the solution; and of each
+later one, as a part of the residual reached before."""
+FIRST_SHARE = 0.3
+PATIENCE = 2
+"""Searches in a row that may gain less than a factor of three."""
+HOPELESS = 0.3
+
+
+def suits(system: System) -> bool:
+    """Whether it is nonlinear, all terms are local, and the coordinates few."""
+    few = len(system.coordinates) <= FULL
+    return few and not system.is_linear and is_local(system)
+
+
+def is_due(system: System) -> bool:
+    """Whether it suits, and is tried without being asked for.
+
+    Where products of functions of one coordinate are tried it is not: their solutions
+    need fewer numbers.
+    """
+    return suits(system) and not separable.suits(system)
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """Fields as features and coefficients [fields * N]; zero without features."""
+
+    system: System
+    features: Features | None
+    coefficients: np.ndarray
+
+    def partial(self, partial: Partial, places: np.ndarray) -> np.ndarray:
+        """A derivative of a field at [n, dim] places."""
+        if self.features is None:
+            return np.zeros(len(places))
+        count = self.features.count
+        first = self.system.fields.index(partial.field) * count
+        mine = self.coefficients[first : first + count]
+        wave = self.features.waves(places)[sum(partial.orders) % 2]
+        return wave @ (self.features.factor(partial.orders) * mine)
+
+    def between(self, other: "Iterate", part: float) -> "Iterate":
+        """On the way to another iterate of the same features."""
+        change = part * (other.coefficients - self.coefficients)
+        return Iterate(self.system, other.features, self.coefficients + change)
+
+
+class Linearization:
+    """The linear forms whose solution is the next iterate."""
+
+    def __init__(self, at: Iterate, compiled: dict[Term, Pointwise]):
+        self.at, self.compiled = at, compiled
+
+    def form(self, system: System, term: Term, points: np.ndarray) -> LinearForm:
+        """A term's linearization at [n, dim] points."""
+        if isinstance(term.residual, Expression) and degree(term.residual) <= 1:
+            return linear_form(system, term, points)
+        if term not in self.compiled:
+            self.compiled[term] = Pointwise(system, (term,))
+        pointwise = self.compiled[term]
+        places = pointwise.locations(points)
+        pairs = list(zip(pointwise.partials, places, strict=True))
+        values = np.stack([self.at.partial(p, w) for p, w in pairs], axis=1)
+        residual, slopes = pointwise(points, values)
+        pieces = tuple(
+            Piece(p.field, p.orders, slopes[:, 0, j, None], w[:, None, :])
+            for j, (p, w) in enumerate(pairs)
+        )
+        return LinearForm(pieces, residual[:, 0] - np.sum(slopes[:, 0] * values, 1))
+
+
+class GaussNewton:
+    """Searches for features and Newton steps, one after another."""
+
+    def __init__(self, system: System, seconds: float, seed: int, tell: Tell):
+        self.system, self.seconds, self.seed, self.tell = system, seconds, seed, tell
+        self.compiled: dict[Term, Pointwise] = {}
+        self.space = find_space(system)
+        self.began = time.perf_counter()
+        self.tried = 0
+        self.best: Found | None = None
+
+    @property
+    def spent(self) -> float:
+        """Seconds since the beginning."""
+        return time.perf_counter() - self.began
+
+    def run(self, goal: float) -> Found | None:
+        """Until the held-out residual is below the goal, time is up, or it stays.
+
+        **Returns:** None where nothing was resolved.
+        """
+        at, aim, share = (
+            Iterate(self.system, None, np.zeros(0)),
+            FIRST_GOAL,
+            FIRST_SHARE,
+        )
+        reached, stale = np.inf, 0
+        while self.spent < self.seconds and stale < PATIENCE:
+            found = self._search(at, max(aim, goal), share)
+            at = self._steps(found, goal)
+            assert self.best is not None
+            before, reached = reached, self.best.solved.worst
+            if reached < goal:
+                break
+            stale = stale + 1 if reached > before / 3 else 0
+            aim, share = FINER * min(reached, 1.0), 0.5
+        if self.best is None or not self.best.solved.worst < HOPELESS:
+            return None
+        return self.best
+
+    def _search(self, at: Iterate, goal: float, share: float) -> Found:
+        """Features for the linearization at an iterate."""
+        tried = self.tried
+
+        def tell(phase: str, count: int, elapsed: float, worst: float) -> bool:
+            self.tried = tried + count
+            return self.tell(phase, self.tried, self.spent, worst)
+
+        form = Linearization(at, self.compiled).form
+        seconds = share * (self.seconds - self.spent)
+        return Search(self.system, seconds, self.seed, tell, form).run(goal)
+
+    def _steps(self, found: Found, goal: float) -> Iterate:
+        """Newton steps with the features that were found, while they help."""
+        features = found.solved.features
+        assert isinstance(features, Features)
+        rows = ROWS_FINAL * len(found.solved.coefficients)
+        at = Iterate(self.system, features, found.solved.coefficients)
+        size, test = self._measured(at, found)
+        for _ in range(MOST_STEPS):
+            if size < goal or self.spent > self.seconds:
+                break
+            form = Linearization(at, self.compiled).form
+            train = sheet(self.space, rows, self.seed, form_of=form)
+            solved = solve_features(self.system, features, train, test)
+            end = Iterate(self.system, features, solved.coefficients)
+            for part in DAMPED:
+                trial = at.between(end, part)
+                new, test = self._measured(trial, found)
+                if new < size:
+                    break
+            else:
+                break
+            small = new > SMALL_STEP * size and part == 1
+            at, size = trial, new
+            if small:
+                break
+        return at
+
+    def _measured(self, at: Iterate, found: Found) -> tuple[float, Sheet]:
+        """The residual of an iterate on fresh points; it is kept if it is the best."""
+        assert at.features is not None
+        form = Linearization(at, self.compiled).form
+        test = sheet(self.space, TESTED, self.seed + 90_001, False, form)
+        residuals = heldout(self.system, at.features, at.coefficients, test)
+        solved = replace(found.solved, coefficients=at.coefficients, heldout=residuals)
+        self.tried += 1
+        if self.best is None or solved.worst < self.best.solved.worst:
+            self.best = Found(solved, found.box, self.tried)
+        self.tell("steps", self.tried, self.spent, self.best.solved.worst)
+        return solved.worst, test
