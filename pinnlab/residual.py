@@ -34,6 +34,10 @@ MOST_AT_ONCE = 8192
 """Points at which residuals are computed at one time: a bound on the memory."""
 
 
+PIECE = 1024
+"""Points for which the gradient is computed at one time."""
+
+
 class Rows(eqx.Module):
     """The residuals of several terms at one point, as a function of the model.
 
@@ -413,7 +417,7 @@ class Known(AbstractObjective):
         return self.unravel(theta)
 
 
-def piece_size(count: int, most: int = 1024) -> int:
+def piece_size(count: int, most: int = PIECE) -> int:
     """The points of a piece: few equal pieces of at most `most`, if `count` has such.
 
     Measured on Burgers (3 x 30, 6000 points): the gradient in pieces of 1000 points,

@@ -20,6 +20,7 @@ from pinnlab.settings import read_settings
 from pinnlab.strategy import plan
 from pinnlab.system.system import build_system
 from pinnlab.train import Hooks, Limits, train
+from pinnlab.verify.preflight import check
 
 
 HEAT = """
@@ -143,6 +144,15 @@ def test_memory_grows_with_the_points_themselves_alone():
     # Each point of the pool is a few numbers: coordinates, residuals, sorting.
     assert more_gradient < gradient
     assert more_drawn < 1.1 * drawn and more_drawn < 10 * 20 * 8
+
+
+def test_a_million_points_and_1e5_parameters_fit_a_laptop():
+    changes = {"points": 1_000_000, "optimizer": "adam", "strategy": "nonlinear"}
+    changes["network"] = {"width": 180, "depth": 4}
+    found = check(loads_problem(HEAT, overrides={"solver": changes}))
+    assert not found.errors and found.parameters > 95_000
+    # What XLA plans for such a network and a look at 1e7 candidates is 1220 MB.
+    assert 1220 < found.memory_mb < 4000
 
 
 def test_a_look_keeps_shapes_and_moves_points_into_the_domain():
