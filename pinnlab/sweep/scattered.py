@@ -77,7 +77,7 @@ def parallel(dataset: Dataset, name: str, ax: Axes, label: str) -> Axes:
         for height, text in column.ticks.items():
             ax.annotate(
                 text, (i, height), (3, 0), textcoords="offset points", fontsize=7,
-                va="center",
+                va="center", bbox={"fc": "white", "ec": "none", "alpha": 0.8, "pad": 1},
             )  # fmt: skip
     return ax
 
