@@ -29,6 +29,7 @@ from typing import Any
 import jax
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from pinnlab.cli.gallery import find_problem
 from pinnlab.devices import make_mesh
@@ -198,8 +199,10 @@ def draw(rows: list[Measured]) -> Figure:
         below.set(xlabel=over)
         above.set_title("seconds" if column == 0 else "")
         below.set_title("memory in MB" if column == 0 else "")
-        above.legend()
-        below.legend()
+        for ax in (above, below):
+            ax.set_xticks(x, [f"{v:g}" for v in x])
+            ax.xaxis.set_minor_locator(NullLocator())
+            ax.legend()
     return figure
 
 

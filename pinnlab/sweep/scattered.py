@@ -126,7 +126,7 @@ def _column(label: str, values: np.ndarray) -> _Column:
     low, high = values.min(), values.max()
     shown = np.log(values) if _wide(values) else values.astype(float)
     width = np.ptp(shown) or 1.0
-    ticks = {0.0: f"{low:.3g}"} | ({1.0: f"{high:.3g}"} if high > low else {})
+    ticks = {0.0: f"{low:.4g}"} | ({1.0: f"{high:.4g}"} if high > low else {})
     return _Column(label, (shown - shown.min()) / width, ticks)
 
 
