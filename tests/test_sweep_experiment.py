@@ -1,5 +1,6 @@
 """Experiment files: axes, exclusions, the runs they mean, and errors that help."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,13 @@ def test_ranges_have_both_ends_and_even_steps(
     found = values(planned(tmp_path, f"[axes]\nparameters.r = {text}"), "parameters.r")
     assert found == expected
     assert [type(f) for f in found[1:-1]] == [type(e) for e in expected[1:-1]]
+
+
+def test_what_all_runs_share_may_be_a_list(tmp_path: Path):
+    solver = 'network = { kind = "fbpinn", windows = [2] }\nstrategy = "nonlinear"'
+    (run,) = planned(tmp_path, f"[axes]\nseed = [0]\n[solver]\n{solver}").runs
+    table = tomllib.loads(run.problem)["solver"]
+    assert table["network"]["windows"] == [2]
 
 
 def test_a_zipped_group_steps_together(tmp_path: Path):

@@ -13,6 +13,8 @@ from pinnlab.sweep.ranges import LARGEST, is_number, read_range
 
 Value = str | int | float | bool
 Settings = dict[str, Value]
+Fixed = dict[str, Value | list[Value]]
+"""What all runs share, which may be lists too."""
 
 COMPARISONS = {
     "<=": operator.le,

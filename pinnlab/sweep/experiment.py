@@ -11,6 +11,7 @@ from pinnlab.errors import ProblemError, located, nearest, quoted
 from pinnlab.sweep.axes import (
     Axis,
     Exclusion,
+    Fixed,
     Settings,
     Value,
     read_axis,
@@ -62,7 +63,7 @@ class Experiment:
     """
 
     title: str
-    fixed: dict[str, Value]
+    fixed: Fixed
     axes: tuple[Axis, ...]
     exclusions: tuple[Exclusion, ...]
     resources: Resources
@@ -93,7 +94,7 @@ def load_experiment(path: str | Path) -> Experiment:
 
 def _experiment(table: Mapping[str, object], path: Path) -> Experiment:
     known_keys(table, TOP, "")
-    fixed: dict[str, Value] = {}
+    fixed: Fixed = {}
     for key in OF_A_RUN:
         if key in table:
             fixed[key] = _of_a_run(key, table[key], key)
@@ -218,7 +219,7 @@ def _check_values(key: str, values: list[Value]) -> None:
         raise ProblemError(message, key="axes", hint=nearest(key, OF_A_RUN))
 
 
-def _check_keys(keys: tuple[str, ...], fixed: Mapping[str, Value]) -> None:
+def _check_keys(keys: tuple[str, ...], fixed: Fixed) -> None:
     for key in keys:
         if keys.count(key) > 1:
             raise ProblemError(f"{quoted(key)} is an axis twice", key="axes")

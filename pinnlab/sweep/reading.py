@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from pinnlab.errors import ProblemError, nearest, quoted
-from pinnlab.sweep.axes import Value
+from pinnlab.sweep.axes import Fixed, Value
 
 
 SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
@@ -53,14 +53,16 @@ def entries(
             yield path + key, value
 
 
-def flat(table: Mapping[str, object], path: str) -> dict[str, Value]:
+def flat(table: Mapping[str, object], path: str) -> Fixed:
     """A table of tables as dotted keys."""
-    found: dict[str, Value] = {}
+    found: Fixed = {}
     for key, value in table.items():
         where = f"{path}.{key}"
         if isinstance(value, Mapping):
             found |= flat(value, where)
-        elif isinstance(value, str | int | float):
+        elif isinstance(value, str | int | float) or (
+            isinstance(value, list) and all(isinstance(v, Value) for v in value)
+        ):
             found[where] = value
         else:
             raise ProblemError(f"expected a value, found {value!r}", key=where)

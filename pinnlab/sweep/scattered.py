@@ -77,7 +77,7 @@ def parallel(dataset: Dataset, name: str, ax: Axes, label: str) -> Axes:
         for height, text in column.ticks.items():
             ax.annotate(
                 text, (i, height), (3, 0), textcoords="offset points", fontsize=7,
-                va="center",
+                va="center", bbox={"fc": "white", "ec": "none", "alpha": 0.8, "pad": 1},
             )  # fmt: skip
     return ax
 
@@ -126,7 +126,7 @@ def _column(label: str, values: np.ndarray) -> _Column:
     low, high = values.min(), values.max()
     shown = np.log(values) if _wide(values) else values.astype(float)
     width = np.ptp(shown) or 1.0
-    ticks = {0.0: f"{low:.3g}"} | ({1.0: f"{high:.3g}"} if high > low else {})
+    ticks = {0.0: f"{low:.4g}"} | ({1.0: f"{high:.4g}"} if high > low else {})
     return _Column(label, (shown - shown.min()) / width, ticks)
 
 

@@ -18,6 +18,7 @@ from pinnlab.linear import gauss_newton
 from pinnlab.linear import route as linear
 from pinnlab.newton import route as newton
 from pinnlab.problem.problem import Problem
+from pinnlab.residual import MOST_AT_ONCE, PIECE
 from pinnlab.sampling import sample
 from pinnlab.settings import Settings, read_settings
 from pinnlab.strategy import Plan, plan, tries
@@ -50,6 +51,10 @@ EXAMINERS: tuple[Callable[[System], Findings], ...] = (
     wrong_exact,
     bad_reference_file,
 )
+
+
+CANDIDATE = 16
+"""Numbers for each candidate of new points: where it is, its residuals, sorting."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +165,11 @@ def _is_shape(leaf: object) -> TypeGuard[jax.ShapeDtypeStruct]:
 
 
 def _megabytes(system: System, full: Settings, count: int) -> float:
-    """The memory of training, roughly: matrices of the optimizer, jets of points."""
+    """The memory of training, roughly.
+
+    Matrices of the optimizer, jets at a piece of the points (with what their gradients
+    need, or without at more points), some numbers for each candidate of new points.
+    """
     rows = full.points * len(system.equations)
     matrices = {
         "ssbroyden": 4 * count**2,
@@ -169,10 +178,11 @@ def _megabytes(system: System, full: Settings, count: int) -> float:
         "engd_w": 4 * rows**2 + rows * count,
         "spring": 4 * rows**2 + rows * count,
     }.get(full.optimizer, 0)
-    net = full.network
-    copies = math.prod(net.windows)
-    work = full.points * net.width * net.depth * copies * _channels(system) * 6
-    return 250 + 8 * (matrices + work) / 1e6
+    net, candidates = full.network, full.pool * full.points
+    jets = net.width * math.prod(net.windows) * _channels(system)
+    backward = 6 * net.depth * min(full.points, PIECE)
+    work = jets * (backward + 3 * min(candidates, MOST_AT_ONCE))
+    return 250 + 8 * (matrices + work + CANDIDATE * candidates) / 1e6
 
 
 def _channels(system: System) -> int:
