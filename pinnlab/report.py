@@ -222,18 +222,14 @@ def _cost(report: Report) -> Text:
 
 
 def _table(*columns: str, text_last: bool = False) -> Table:
-    """A table whose first column is text and whose numbers are to the right."""
+    """A table whose numbers are to the right; what is too long wraps, but no name."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     numbers = ("error", "residual", "training", "violation", "points")
     for name in columns:
         right = name.endswith(numbers)
-        last = text_last and name == columns[-1]
-        table.add_column(
-            name,
-            justify="right" if right else "left",
-            no_wrap=right or last,
-            overflow="ellipsis",
-        )
+        whole = right or (text_last and name == columns[0])
+        justify = "right" if right else "left"
+        table.add_column(name, justify=justify, no_wrap=whole, overflow="fold")
     return table
 
 

@@ -114,8 +114,8 @@ def test_both_columns_of_the_table_of_operators_are_equal():
 # -------------------------------------------------------------------- what is run
 
 
-def run(block: Block, folder: Path) -> None:
-    """Run a block of shell or Python in the folder, with `pinnlab` on the path."""
+def run(block: Block, folder: Path) -> str:
+    """What a block of shell or Python says in the folder, `pinnlab` being on PATH."""
     command = folder / "bin" / "pinnlab"
     if not command.exists():
         command.parent.mkdir()
@@ -131,6 +131,41 @@ def run(block: Block, folder: Path) -> None:
         program, cwd=folder, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, f"{block.text}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+TOKEN = re.compile(r"\d+(?:\.\d+)?(?:e[-+]?\d+)?|[^\s\d]+")
+ROUNDING = 1e-9
+
+
+def tells(said: str, line: str) -> bool:
+    """Whether a line is in an output: its words, and its numbers within ten times.
+
+    Any numbers of seconds and megabytes are alike, and any sizes of rounding errors.
+    How long lines are wrapped does not matter.
+    """
+    wanted, found = TOKEN.findall(line), TOKEN.findall(said)
+
+    def alike(k: int, at: int) -> bool:
+        a, b = wanted[k], found[at + k]
+        if not (a[0].isdigit() and b[0].isdigit()):
+            return a == b
+        unit = wanted[k + 1][:2] if k + 1 < len(wanted) else ""
+        return unit in ("s", "s,", "s;", "MB") or same_size(float(a), float(b))
+
+    places = range(len(found) - len(wanted) + 1)
+    return any(all(alike(k, at) for k in range(len(wanted))) for at in places)
+
+
+def same_size(a: float, b: float) -> bool:
+    return a == b or max(a, b) < ROUNDING or 0.1 * b <= a <= 10 * b
+
+
+def test_words_count_and_sizes_of_numbers():
+    said = "PASS in 2.5 s\n u  1.0e-08  against the\n reference"
+    assert tells(said, "u 2.4e-8 against the reference") and tells(said, "in 99 s")
+    assert not tells(said, "u 2.4e-7 against the reference")
+    assert not tells(said, "v 1.0e-8 against") and not tells(said, "FAIL")
 
 
 def prepared(page: str, folder: Path) -> list[Block]:
@@ -138,7 +173,11 @@ def prepared(page: str, folder: Path) -> list[Block]:
     for block in PROBLEMS:
         if block.page == page and block.file:
             (folder / block.file).write_text(block.text, encoding="utf-8")
-    return [b for b in blocks(flag=".run") if b.page == page]
+    (folder / "tests").symlink_to(DOCS.parent / "tests")
+    return [b for b in blocks() if b.page == page and RUN.search(b.flags)]
+
+
+RUN = re.compile(r"\.(run|shown)\b")
 
 
 def pages(*, slow: bool) -> list[str]:
@@ -149,16 +188,20 @@ def pages(*, slow: bool) -> list[str]:
 @pytest.mark.parametrize("page", pages(slow=False))
 def test_cheap_commands_work(page: str, tmp_path: Path):
     for block in prepared(page, tmp_path):
-        if ".slow" not in block.flags:
+        if ".run" in block.flags and ".slow" not in block.flags:
             run(block, tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", pages(slow=True))
 def test_every_command_works_in_turn(page: str, tmp_path: Path):
-    commands = prepared(page, tmp_path)
+    said, commands = "", prepared(page, tmp_path)
     if page != "tutorial":  # The other pages use the tutorial's result.
         first = "pinnlab new heat && pinnlab solve heat.toml --no-plot"
         run(Block(page, "bash", "", first), tmp_path)
     for block in commands:
-        run(block, tmp_path)
+        if ".run" in block.flags:
+            said = run(block, tmp_path)
+            continue
+        for line in filter(None, map(str.strip, block.text.splitlines())):
+            assert tells(said, line), f"{line}\nis not what was said:\n{said}"

@@ -170,6 +170,13 @@ def test_an_animation_moves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert all(abs(a - b).max() > 50 for a, b in pairwise(pictures))
 
 
+def test_an_animation_has_as_many_frames_as_wanted(tmp_path: Path):
+    axes = {"t": np.linspace(0, 1, 9), "x": np.linspace(0, 1, 5)}
+    path = save_animation(make_result(axes), tmp_path / "run.gif", count=3, dpi=40)
+    with Image.open(path) as movie:
+        assert movie.n_frames == 3  # pyright: ignore[reportAttributeAccessIssue]
+
+
 def test_an_mp4_is_made_of_all_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     # Stands for ffmpeg: leaves what it was given in the file that it was asked for.
     program = tmp_path / "ffmpeg"

@@ -81,7 +81,7 @@ def film(
         mesh = maps.colored(
             (first, second, values[i]), part, norm, maps.value_colors(norm)
         )
-        part.xaxis.set_major_locator(MaxNLocator(2))
+        part.xaxis.set_major_locator(MaxNLocator(2, prune="upper"))
         part.set_title(f"{math(time)} = {times[i]:.3g}")
         if column:
             part.set(ylabel="", yticklabels=[])
@@ -92,13 +92,19 @@ def film(
 
 
 def save_animation(
-    result: Result, path: str | Path, *, seconds: float = 6.0, dpi: int = 80
+    result: Result,
+    path: str | Path,
+    *,
+    count: int = MOST_FRAMES,
+    seconds: float = 6.0,
+    dpi: int = 80,
 ) -> Path:
     """A movie of the first field over time: a curve, or a color map of two coordinates.
 
     **Arguments:**
 
     - `path`: ends in .gif, or in .mp4, which needs the program ffmpeg.
+    - `count`: of frames, at most.
 
     Raises `ProblemError` without ffmpeg where it is needed, for a result without time,
     or with no or three coordinates in space.
@@ -113,7 +119,7 @@ def save_animation(
     with matplotlib.rc_context(RC):
         picture, draw = scene(shown)
     return save_movie(
-        (picture, draw, _frame_indices(shown)), path, seconds=seconds, dpi=dpi
+        (picture, draw, _frame_indices(shown, count)), path, seconds=seconds, dpi=dpi
     )
 
 
@@ -205,8 +211,7 @@ def _moves(quantity: Quantity) -> bool:
     return "t" in names and len(names) in (2, 3) and quantity.values.ndim == len(names)
 
 
-def _frame_indices(quantity: Quantity) -> list[int]:
+def _frame_indices(quantity: Quantity, most: int) -> list[int]:
     count = len(dict(quantity.axes)["t"])
-    return np.unique(
-        np.linspace(0, count - 1, min(count, MOST_FRAMES)).round().astype(int)
-    ).tolist()
+    shown = np.linspace(0, count - 1, min(count, most))
+    return np.unique(shown.round().astype(int)).tolist()
