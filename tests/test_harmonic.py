@@ -11,7 +11,14 @@ from pinnlab.network import Separable
 from pinnlab.network.basis import decay, harmonics
 from pinnlab.newton import harmonic, route
 from pinnlab.newton.collocation import Collocation, Range
-from pinnlab.newton.harmonic import Harmonic, Rows, amplitudes, coefficients
+from pinnlab.newton.harmonic import (
+    Average,
+    Harmonic,
+    Rest,
+    Rows,
+    amplitudes,
+    coefficients,
+)
 from pinnlab.newton.resolution import Resolution
 from pinnlab.newton.space import Space
 from pinnlab.newton.structure import evolution_of
@@ -96,24 +103,19 @@ def test_amplitudes_are_those_of_the_harmonics():
     np.testing.assert_allclose(coefficients(found, 1), given, atol=1e-14)
 
 
-def test_constant_coefficients_need_one_product_of_gmres(monkeypatch):
+def test_constant_coefficients_leave_nothing_to_gmres():
     text = KINK.replace("0.01*dxx(u)", "0.01*dxx(u) - dx(u) + u")
     system = build_system(loads_problem(text, "constant"), "rows")
     space = Space((8, 21), (1,), 0, (1,))
     rows = Rows(system.equations, space.nodes(0), space.unknown(0))
-    lift = np.zeros((1, 8, 21))
-    lift[0, 0, :5] = 1.0
-    products = []
-    plain = harmonic.Jacobian.product
-    monkeypatch.setattr(
-        harmonic.Jacobian,
-        "product",
-        lambda self, move: (products.append(1), plain(self, move))[1],
-    )
+    solver = Harmonic(system, space, rows, {})
     box = Range(np.array([0.0, -1.0]), np.array([0.3, 1.0]))
-    assert Harmonic(system, space, rows, {}).solve(box, lift, 1e-10).converged
-    # The preconditioner is the inverse: one product, and one that confirms it.
-    assert len(products) <= 2
+    slopes = np.ones((7, solver.count, 1, 1)) * [[[[1.0, -0.01, 1.0, -1.0]]]]
+    assert len(solver.pointwise.partials) == 4
+    rest = Rest(Average(solver, box, slopes.mean(axis=1)), slopes)
+    move = np.random.default_rng(0).normal(size=rest.shape[0])
+    assert rest.varying == {}
+    np.testing.assert_array_equal(rest @ move, move)
 
 
 @pytest.mark.parametrize("order", [1.0, 2.0, 3.0])

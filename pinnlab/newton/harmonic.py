@@ -24,10 +24,15 @@ from pinnlab.system.terms import Term
 
 MOST_UNKNOWNS = 400_000
 """Of one slab: its small matrices and GMRES's vectors take about 1 GB."""
-TIME_MODES, GROWTH = 16, 2.0
+MOST_NUMBERS = 40_000_000
+"""Of all slabs, filled up to the same modes."""
+TIME_MODES, GROWTH, SAMPLES = 16, 2.0, 16
+"""Polynomials in time; what modes in space are multiplied with; nodes for each harmonic
+at which initial data are sampled."""
 MOST_STEPS = 12
 FORCING, MOST_INNER = 1e-3, 60
 """By what GMRES lowers the correction in each step, and its most iterations."""
+ROUNDING = 1e-13
 CONTRACTS = 0.5
 """A step that lowers the correction by less has reached rounding, or diverges."""
 
@@ -37,11 +42,14 @@ class Rows:
     """As many equations as fields, at `place` [times] in [-1, 1].
 
     - `unknown`: the unknown part of each field, [modes, times].
+    - `nodes`: in space, for each harmonic: of 3 there are no aliases of products of two
+        fields, and more are good for data with kinks.
     """
 
     terms: tuple[Term, ...]
     place: np.ndarray
     unknown: np.ndarray
+    nodes: int = 3
 
 
 def suits(system: System, evolution: Evolution) -> bool:
@@ -76,8 +84,8 @@ class Harmonic:
             compiled[rows.terms] = Pointwise(system, rows.terms)
         self.pointwise = compiled[rows.terms]
         self.most = space.modes[1 - march] // 2
-        # Products of two fields have no aliases among the harmonics that are kept.
-        self.count: int = next_fast_len(3 * self.most + 1, real=True)  # pyright: ignore
+        least = rows.nodes * self.most + 1
+        self.count: int = next_fast_len(least, real=True)  # pyright: ignore
         self.rates = 1j * np.pi * np.arange(self.most + 1)
         line = -1 + 2 * np.arange(self.count) / self.count
         both = [g.ravel() for g in np.meshgrid(rows.place, line, indexing="ij")]
@@ -88,51 +96,45 @@ class Harmonic:
         points = box.points(self.unit)
         for name, value in self.rows.terms[0].place.fixed:
             points[:, self.system.coordinates.index(name)] = value
-        pointwise, now = self.pointwise, amplitudes(lift, self.march)
-        measure, inverses = np.inf, None
+        now = amplitudes(lift, self.march)
+        measure, average = np.inf, None
         for _ in range(MOST_STEPS):
-            values = np.stack(
-                [
-                    self.at_nodes(p, self.place(p, box) @ now[self.field(p)])
-                    for p in pointwise.partials
-                ],
-                axis=1,
-            )
-            residual, slopes = pointwise(points, values)
-            jacobian = Jacobian(self, box, pointwise.partials, slopes)
-            if inverses is None:
-                inverses = jacobian.averaged_inverses()
-            right = -_times(inverses, self.transformed(residual))
+            residual, slopes = self._linearized(points, box, now)
+            if average is None:
+                average = self._average(box, slopes.mean(axis=1))
+            if average is None:
+                break
+            right = -average.solve(self.transformed(residual))
             size = float(np.linalg.norm(now)) or 1.0
             last, measure = measure, float(np.linalg.norm(right)) / size
             if not measure <= CONTRACTS * last or measure <= 0.1 * tolerance:
                 break
-            now = now + self.rows.unknown @ self._newton(
-                jacobian, inverses, right, 0.01 * tolerance * size
-            )
+            move = _step(average, slopes, right, 0.01 * tolerance * size)
+            now = now + self.rows.unknown @ move
         return Solved(coefficients(now, self.march), measure, measure <= tolerance)
 
-    def _newton(
-        self,
-        jacobian: "Jacobian",
-        inverses: np.ndarray,
-        right: np.ndarray,
-        enough: float,
-    ) -> np.ndarray:
-        """The step [fields, times, harmonics] that GMRES finds."""
+    def _average(self, box: Range, mean: np.ndarray) -> "Average | None":
+        """The preconditioner; None where the equations do not determine the fields."""
+        try:
+            return Average(self, box, mean)
+        except np.linalg.LinAlgError:
+            return None
 
-        class Preconditioned(LinearOperator):
-            def _matvec(self, x: np.ndarray) -> np.ndarray:
-                move = x.view(complex).reshape(right.shape)
-                return _times(inverses, jacobian.product(move)).ravel().view(float)
-
-        size = 2 * right.size
-        found, _ = gmres(
-            Preconditioned(np.dtype(float), (size, size)),
-            right.ravel().view(float),
-            rtol=FORCING, atol=enough, restart=MOST_INNER, maxiter=1,
-        )  # fmt: skip
-        return found.view(complex).reshape(right.shape)
+    def _linearized(
+        self, points: np.ndarray, box: Range, now: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Residuals [equations, times, nodes], slopes [times, nodes, equations,
+        partials]."""
+        values = [
+            self.at_nodes(p, self.place(p, box) @ now[self.field(p)]).ravel()
+            for p in self.pointwise.partials
+        ]
+        residual, slopes = self.pointwise(points, np.stack(values, axis=1))
+        shape = (len(self.rows.place), self.count)
+        return (
+            np.ascontiguousarray(residual.T).reshape(-1, *shape),
+            slopes.reshape(*shape, *slopes.shape[1:]),
+        )
 
     def field(self, partial: Partial) -> int:
         return self.system.fields.index(partial.field)
@@ -145,53 +147,37 @@ class Harmonic:
         )
 
     def at_nodes(self, partial: Partial, spectrum: np.ndarray) -> np.ndarray:
-        """[times * nodes]: a derivative in space of [times, harmonics]."""
+        """[times, nodes]: a derivative in space of [times, harmonics]."""
         spectrum = spectrum * self.rates ** partial.orders[1 - self.march]
-        values = np.fft.irfft(spectrum, self.count, axis=1, norm="forward")
-        return values.ravel()
+        return np.fft.irfft(spectrum, self.count, axis=-1, norm="forward")
 
     def transformed(self, values: np.ndarray) -> np.ndarray:
-        """[equations, times, harmonics] of [times * nodes, equations]."""
-        nodes = values.reshape(len(self.rows.place), self.count, -1)
-        found = np.fft.rfft(nodes, axis=1, norm="forward")[:, : self.most + 1]
-        return np.ascontiguousarray(np.moveaxis(found, 2, 0))
+        """[..., harmonics] of [..., nodes]."""
+        return np.fft.rfft(values, axis=-1, norm="forward")[..., : self.most + 1]
 
 
-class Jacobian:
-    """The derivative of the rows by the unknown numbers.
+class Average:
+    """The part of the Jacobian that has averaged slopes, and its inverse.
 
-    - `slopes`: of the equations by the partials, [times * nodes, equations, partials].
+    - `mean`: the slopes, [times, equations, partials].
+
+    Raises `LinAlgError` where they do not determine the fields.
     """
 
-    def __init__(
-        self,
-        harmonic: Harmonic,
-        box: Range,
-        partials: tuple[Partial, ...],
-        slopes: np.ndarray,
-    ):
-        self.harmonic, self.partials, self.slopes = harmonic, partials, slopes
-        self.places = [harmonic.place(p, box) @ harmonic.rows.unknown for p in partials]
+    def __init__(self, harmonic: Harmonic, box: Range, mean: np.ndarray):
+        self.harmonic, self.mean = harmonic, mean
+        self.partials = harmonic.pointwise.partials
+        self.places = [
+            harmonic.place(p, box) @ harmonic.rows.unknown for p in self.partials
+        ]
+        self.inverses = self._inverses()
 
-    def product(self, move: np.ndarray) -> np.ndarray:
-        """[equations, times, harmonics] for [fields, times, harmonics]."""
-        harmonic = self.harmonic
-        total = np.zeros(self.slopes.shape[:2])
-        for j, (p, place) in enumerate(zip(self.partials, self.places, strict=True)):
-            values = harmonic.at_nodes(p, place @ move[harmonic.field(p)])
-            total += self.slopes[:, :, j] * values[:, None]
-        return harmonic.transformed(total)
-
-    def averaged_inverses(self) -> np.ndarray:
-        """[harmonics, n, n]: the inverse for slopes averaged over space.
-
-        Raises `LinAlgError` where they do not determine the fields.
-        """
-        harmonic = self.harmonic
-        times, fields = len(harmonic.rows.place), len(harmonic.system.fields)
+    def _inverses(self) -> np.ndarray:
+        """[harmonics, n, n], n for the fields times the times."""
+        harmonic, mean = self.harmonic, self.mean
+        times, fields, _ = mean.shape
         shape = (harmonic.most + 1, fields, times, fields, times)
         matrix = np.zeros(shape, complex)
-        mean = self.slopes.reshape(times, harmonic.count, fields, -1).mean(axis=1)
         for j, (p, place) in enumerate(zip(self.partials, self.places, strict=True)):
             rates = harmonic.rates ** p.orders[1 - harmonic.march]
             for e in range(fields):
@@ -200,12 +186,56 @@ class Jacobian:
                     matrix[:, e, :, harmonic.field(p)] += rates[:, None, None] * block
         return np.linalg.inv(matrix.reshape(len(matrix), fields * times, -1))
 
+    def solve(self, rows: np.ndarray) -> np.ndarray:
+        """[fields, times, harmonics] for rows [equations, times, harmonics]."""
+        flat = rows.reshape(-1, rows.shape[2]).T
+        found = (self.inverses @ flat[:, :, None])[:, :, 0]
+        return np.ascontiguousarray(found.T).reshape(rows.shape)
 
-def _times(inverses: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Each harmonic's matrix times its rows [equations, times, harmonics]."""
-    flat = rows.reshape(-1, rows.shape[2]).T
-    found = (inverses @ flat[:, :, None])[:, :, 0]
-    return np.ascontiguousarray(found.T).reshape(rows.shape)
+
+class Rest(LinearOperator):
+    """What the preconditioner makes of the Jacobian: 1 + average^-1 (J - average).
+
+    - `slopes`: of the equations by the partials, [times, nodes, equations, partials].
+    """
+
+    def __init__(self, average: Average, slopes: np.ndarray):
+        times, nodes, fields, _ = slopes.shape
+        self.average = average
+        self.move = (fields, times, average.harmonic.most + 1)
+        size = 2 * int(np.prod(self.move))
+        LinearOperator.__init__(self, np.dtype(float), (size, size))
+        less = np.moveaxis(slopes - average.mean[:, None], (3, 2), (0, 1))
+        scale = np.abs(slopes).max(axis=(0, 1, 2))
+        varies = np.abs(less).max(axis=(1, 2, 3)) > ROUNDING * scale
+        # Constant coefficients take no transforms.
+        self.varying = {
+            int(j): np.ascontiguousarray(less[j]) for j in np.flatnonzero(varies)
+        }
+        self.total = np.zeros((fields, times, nodes))
+
+    def _matvec(self, x: np.ndarray) -> np.ndarray:
+        average, harmonic = self.average, self.average.harmonic
+        move = x.view(complex).reshape(self.move)
+        self.total[:] = 0.0
+        for j, slopes in self.varying.items():
+            p = average.partials[j]
+            values = harmonic.at_nodes(p, average.places[j] @ move[harmonic.field(p)])
+            self.total += slopes * values
+        found = move + average.solve(harmonic.transformed(self.total))
+        return found.ravel().view(float)
+
+
+def _step(
+    average: Average, slopes: np.ndarray, right: np.ndarray, enough: float
+) -> np.ndarray:
+    """Newton's step [fields, times, harmonics] by GMRES."""
+    found, _ = gmres(
+        Rest(average, slopes),
+        np.ascontiguousarray(right).ravel().view(float),
+        rtol=FORCING, atol=enough, restart=MOST_INNER, maxiter=1,
+    )  # fmt: skip
+    return found.view(complex).reshape(right.shape)
 
 
 def amplitudes(coefficients: np.ndarray, march: int) -> np.ndarray:

@@ -21,6 +21,7 @@ from pinnlab.system.terms import Term
 FIRST_MODES = 16
 SHORTEST = 1e-5
 FIRST_SLAB = 1 / 16
+TIME_ALLOWED = 2.0
 PATIENT_SHARE, HOPELESS = 0.3, 2.0
 """After this share of the time the rest must take less than this times what is left."""
 
@@ -91,7 +92,7 @@ class March:
         solver = self._solver(modes)
         while edges[-1] < end:
             left = end - edges[-1]
-            if self._late(left, length, grows):
+            if self._late(left, length, grows) or self._full(found, solver):
                 break
             length = left if length > 0.999 * left else length
             solved = self._slab(solver, edges[-1], length, data)
@@ -134,6 +135,12 @@ class March:
             return False
         return left / length * self.slab_seconds > HOPELESS * remaining
 
+    def _full(self, found: list[np.ndarray], solver: Collocation | Harmonic) -> bool:
+        """Whether another slab would be too much to keep."""
+        sizes = [c.size for c in found]
+        own = len(self.evolution.initial) * int(np.prod(solver.space.modes))
+        return (len(found) + 1) * max([*sizes, own]) > harmonic.MOST_NUMBERS
+
     def _solver(self, modes: tuple[int, ...]) -> Collocation | Harmonic:
         evolution = self.evolution
         space = Space(modes, self.periodic, evolution.axis, evolution.initial)
@@ -171,20 +178,23 @@ class March:
         if not solved.converged or not np.isfinite(c).all():
             return True
         last = tail(c, axis + 1, False)
-        allowed = max(self.tolerance, self.resolution.missing)
-        if last <= allowed:
+        if last <= self._allowed:
             return False
         if length > SHORTEST * (self.upper[axis] - self.lower[axis]):
             return True
         self.resolution.missing = max(self.resolution.missing, last)
         return False
 
+    @property
+    def _allowed(self) -> float:
+        """The largest tail in time: no smaller than what space lacks anyway."""
+        return max(self.tolerance, TIME_ALLOWED * self.resolution.missing)
+
     def _next_length(self, solved: Solved, length: float) -> float:
         """A longer slab where the tail is far below the tolerance."""
         last = tail(solved.coefficients, self.evolution.axis + 1, False)
         power = 1 / (self.evolution.modes - 1)
-        allowed = max(self.tolerance, self.resolution.missing)
-        factor = 0.9 * (allowed / max(last, 1e-300)) ** power
+        factor = 0.9 * (self._allowed / max(last, 1e-300)) ** power
         return length * min(factor, 2.0) if factor > 1.3 else length
 
     def _initial(self) -> tuple[tuple[int, ...], list[np.ndarray]]:
@@ -211,7 +221,7 @@ class March:
         space = Space(modes, self.periodic, axis, (0,) * len(initial))
         start = self.evolution.start
         if self.fast:
-            rows = Rows(start, np.full(1, -1.0), np.eye(known))
+            rows = Rows(start, np.full(1, -1.0), np.eye(known), harmonic.SAMPLES)
             solver = Harmonic(self.system, space, rows, self.compiled)
         else:
             space = replace(space, march=None)

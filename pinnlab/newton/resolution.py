@@ -8,7 +8,7 @@ from pinnlab.network.basis import decay
 from pinnlab.newton.space import MORE, more_modes, odd
 
 
-ROUGH_ORDER, ALLOWED = 4.0, 10.0
+ROUGH_ORDER, ALLOWED = 4.0, 5.0
 """Where amplitudes fall with at most this order, a remainder so many tolerances large
 is accepted: data with kinks would need too many modes."""
 JUMP_ORDER, PATIENCE = 1.3, 3
