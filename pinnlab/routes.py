@@ -166,13 +166,15 @@ def _suffices(tried: Tried, job: Job) -> bool:
     return _left(job, tried) < 0.05 * job.budget or last.score < job.target
 
 
-def chosen(tried: Tried, measure: Callable[[Outcome], float] | None = None) -> Outcome:
-    """The best outcome by its score or another measure, with the history of all."""
+def chosen(
+    tried: Tried, measure: Callable[[Outcome], tuple[float, ...]] | None = None
+) -> Outcome:
+    """The best outcome by its score or other measures, with the history of all."""
     few = len(tried.outcomes) == 1
     best = (
         tried.outcomes[0]
         if few
-        else min(tried.outcomes, key=measure or (lambda o: o.score))
+        else min(tried.outcomes, key=measure or (lambda o: (o.score,)))
     )
     stop = tried.outcomes[-1].stop
     return dataclasses.replace(best, record=tried.record, stop=stop)

@@ -28,7 +28,7 @@ from pinnlab.team import ALONE, Team
 from pinnlab.verify.estimate import Estimate
 from pinnlab.verify.preflight import Preflight, check
 from pinnlab.verify.truth import Evidence, judge, report
-from pinnlab.verify.verified import Verified, known, verify, worst_error
+from pinnlab.verify.verified import Verified, distances, known, verify
 
 
 DEFAULT_TARGET = 1e-3
@@ -134,13 +134,16 @@ def assist(
 def _best_verified(
     tried: Tried, grid: np.ndarray, target: float, seconds: float
 ) -> tuple[Outcome, Verified]:
-    """The outcome that is nearest to the truth, if one is known, and what is known."""
+    """The outcome that is nearest to the truth, if one is known, and what is known.
+
+    Between two whose worst fields are equally near, the next field decides.
+    """
     facts = known(tried.outcomes[-1].system, grid, target, seconds)
     truth = facts.truth
     if truth is None:
         best = chosen(tried)
     else:
-        best = chosen(tried, lambda o: worst_error(o.system, o.model, truth, grid))
+        best = chosen(tried, lambda o: distances(o.system, o.model, truth, grid))
     verified = verify(
         best.system, best.model, best.points, grid, target, seconds, facts
     )

@@ -12,14 +12,14 @@ from pinnlab.optimizer.nystrom import nystrom
 def decaying(rows=40):
     values = 10.0 ** -np.arange(rows, dtype=float)
     basis, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(rows, rows)))
-    return basis * values @ basis.T
+    return jnp.asarray(basis * values @ basis.T)
 
 
 def test_a_kernel_that_decays_is_seen_through_few_directions():
     matrix = decaying()
     found = nystrom(lambda v: matrix @ v, 40, 12, jnp.dtype(float))
-    z = np.random.default_rng(1).normal(size=40)
-    for shift in (1e-2, 1e-5):
+    z = jnp.asarray(np.random.default_rng(1).normal(size=40))
+    for shift in jnp.array([1e-2, 1e-5]):
         exact = np.linalg.solve(matrix + shift * np.eye(40), z)
         error = np.linalg.norm(found.solve(shift, z) - exact)
         assert error < 1e-6 * np.linalg.norm(exact)
@@ -30,7 +30,7 @@ def test_a_kernel_that_decays_is_seen_through_few_directions():
 
 def test_a_kernel_of_zeros_gives_the_shifted_identity():
     found = nystrom(lambda v: 0 * v, 6, 3, jnp.dtype(float))
-    np.testing.assert_allclose(found.solve(2.0, jnp.ones(6)), 0.5)
+    np.testing.assert_allclose(found.solve(jnp.asarray(2.0), jnp.ones(6)), 0.5)
 
 
 @pytest.mark.parametrize("memory", [10**9, 0], ids=["jacobian", "products"])

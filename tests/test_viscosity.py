@@ -6,6 +6,7 @@ from test_cases import FOLDER
 
 from pinnlab import load_problem, loads_problem
 from pinnlab.equation.calculus import differentiate
+from pinnlab.equation.expression import Expression
 from pinnlab.system.arrays import array_values
 from pinnlab.system.system import build_system
 from pinnlab.system.terms import exact_solution
@@ -73,12 +74,14 @@ def test_the_viscous_shock_solves_the_equations_of_training(equation):
         return array_values(problem, (node,), places)[:, 0]
 
     equation = smooth.equations[0].residual
+    assert isinstance(equation, Expression)
     assert np.max(np.abs(array_values(problem, (equation,), points, partial))) < 1e-12
 
 
 def test_a_step_in_the_data_is_spread_and_keeps_its_ends():
     smooth = viscous(burgers(), (0.0, 0.07))
     initial = smooth.conditions[0].residual
+    assert isinstance(initial, Expression)
     width = SPREAD * 4
     x = np.array([-1.0, -width, 0.0, width, 3.0])
     points = np.stack([0 * x, x], axis=1)

@@ -5,7 +5,7 @@ these are all that a Gauss-Newton method needs: a row of the Jacobian is the sum
 the partials of slope times the derivative of the features.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -19,13 +19,23 @@ from pinnlab.system.system import System
 from pinnlab.system.terms import Term
 
 
+Weights = Callable[[np.ndarray], np.ndarray]
+"""What the terms are multiplied with at [n, dim] points: [n, terms]."""
+
+
 class Pointwise:
     """Terms at many points, compiled once for each number of points.
 
     - `partials`: every partial derivative that the terms contain.
+    - `strength`: how much of what is nonlinear is left. With F(0) + F'(0) v + N(v) the
+      terms are those of F(0) + (F(s v) - F(0)) / s: linear at s = 0, unchanged at 1. A
+      quadratic N is multiplied by s.
     """
 
-    def __init__(self, system: System, terms: Sequence[Term]):
+    def __init__(
+        self, system: System, terms: Sequence[Term], weights: Weights | None = None
+    ):
+        self.strength, self._weights = 1.0, weights
         residuals = [t.residual for t in terms]
         self.residuals = tuple(r for r in residuals if isinstance(r, Expression))
         found = (p for r in self.residuals for p in partials(r))
@@ -55,8 +65,23 @@ class Pointwise:
 
         **Returns:** [n, terms] and [n, terms, partials].
         """
-        residual, slopes = self._both(jnp.asarray(points), jnp.asarray(values))
-        return np.asarray(residual), np.asarray(slopes)
+        residual, slopes = self._weakened(jnp.asarray(points), values)
+        if self._weights is None:
+            return residual, slopes
+        weights = self._weights(points)
+        return residual * weights, slopes * weights[:, :, None]
+
+    def _weakened(
+        self, points: Array, values: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        s = self.strength
+        residual, slopes = map(np.asarray, self._both(points, jnp.asarray(s * values)))
+        if s == 1.0:
+            return residual, slopes
+        if s == 0.0:
+            return residual + np.einsum("ntp,np->nt", slopes, values), slopes
+        start, _ = map(np.asarray, self._both(points, jnp.zeros_like(values)))
+        return start + (residual - start) / s, slopes
 
     def _around(self, point: Array) -> tuple[dict[str, Array], dict[str, Array]]:
         values = dict(zip(self.names, point, strict=True))

@@ -7,13 +7,25 @@ import numpy as np
 
 from pinnlab.network.basis import tail
 from pinnlab.newton.collocation import Collocation, Range, Solved
+from pinnlab.newton.curriculum import strengthened
 from pinnlab.newton.pointwise import Pointwise
 from pinnlab.newton.space import Space, more_modes, odd
+from pinnlab.newton.weights import row_weights
 from pinnlab.system.system import System
-from pinnlab.system.terms import Term
 
 
 FIRST_MODES = {1: 16, 2: 10, 3: 6}
+PATIENCE = 5
+"""Spaces in a row that may be too small for Gauss-Newton to converge in."""
+LARGER = 2.75
+"""A steady problem is one piece: so many times the unknowns of a slab,
+which take 3 GB."""
+LEAST_GROWTH = 1.15
+SLOWEST = 0.8
+"""Changes that shrink by less from space to space bound no error."""
+
+GRID = 32
+"""Points along each coordinate where solutions are compared."""
 
 Tell = Callable[[int, float], None]
 """Told the solves so far and the largest tail."""
@@ -24,8 +36,12 @@ def solve_steady(
 ) -> tuple[Solved, float] | None:
     """The solution in the space that resolves it, or the largest that fits.
 
-    **Returns:** the solution and an estimate of its relative error, the difference to
-    the one before; None where Gauss-Newton did not converge.
+    **Arguments:**
+
+    - `most`: modes of one field in one slab of an evolution.
+
+    **Returns:** the solution and an estimate of its relative error; None where
+    Gauss-Newton did not converge.
     """
     deadline = time.perf_counter() + seconds
     axes = system.problem.axes
@@ -33,37 +49,95 @@ def solve_steady(
     box = Range(np.array([a.lower for a in axes]), np.array([a.upper for a in axes]))
     first = FIRST_MODES[len(axes)]
     modes = tuple(odd(first) if i in periodic else first for i in range(len(axes)))
-    compiled: dict[tuple[Term, ...], Pointwise] = {}
+    groups = [system.equations, *((c,) for c in system.conditions)]
+    compiled = {g: Pointwise(system, g, row_weights(system, g)) for g in groups}
     guess = np.zeros((len(system.fields), *modes))
     best: tuple[Solved, float] | None = None
-    tried = 0
+    changes, values = list[float](), np.zeros(1)
+    tried = failed = 0
     while True:
         space = Space(modes, periodic, None, (0,) * len(system.fields))
-        groups = [system.equations, *((c,) for c in system.conditions)]
         collocation = Collocation(system, space, groups, compiled)
         began = time.perf_counter()
-        solved = collocation.solve(box, np.zeros_like(guess), tolerance, guess.ravel())
-        tried += 1
-        if not solved.converged or not np.isfinite(solved.coefficients).all():
-            return best
-        c = solved.coefficients
-        size = float(np.linalg.norm(c)) or 1.0
-        tails = [tail(c, i + 1, i in periodic) for i in range(len(modes))]
-        change = float(np.linalg.norm(c - guess)) / size
-        best = solved, max(tails) if max(tails) <= tolerance else change
-        tell(tried, max(tails))
-        wider = tuple(
-            more_modes(n, i in periodic) if tails[i] > tolerance else n
-            for i, n in enumerate(modes)
+        solved = strengthened(
+            collocation, compiled.values(), box, guess, tolerance, deadline
         )
-        count = int(np.prod(wider)) * len(system.fields)
-        spent = time.perf_counter() - began
-        # Between the square (assembly, compilation) and the cube (factorization).
-        growth = (count / collocation.unknowns) ** 2
-        if wider == modes or count > most:
+        tried += 1
+        c = solved.coefficients
+        if not np.isfinite(c).all():
             return best
-        if time.perf_counter() + growth * spent > deadline:
+        tails = [tail(c, i + 1, i in periodic) for i in range(len(modes))]
+        if solved.converged:
+            now = _values(space, c)
+            changes.append(_change(now, values))
+            values = now
+            resolved = max(tails) <= tolerance
+            best = solved, max(tails) if resolved else _remaining(changes)
+            tell(tried, max(tails))
+        else:
+            failed += 1
+            if best is not None or failed > PATIENCE:
+                return best
+        wide = tuple(i for i, last in enumerate(tails) if last > tolerance)
+        wider = _wider(modes, wide, periodic, LARGER * most)
+        # Between the square (assembly, compilation) and the cube (factorization).
+        growth = (np.prod(wider) / np.prod(modes)) ** 2
+        spent = time.perf_counter() - began
+        if wider == modes or time.perf_counter() + growth * spent > deadline:
             return best
         pads = [(0, w - n) for w, n in zip(wider, modes, strict=True)]
         guess = np.pad(c, [(0, 0), *pads])
         modes = wider
+
+
+def _wider(
+    modes: tuple[int, ...],
+    wide: tuple[int, ...],
+    periodic: tuple[int, ...],
+    most: float,
+) -> tuple[int, ...]:
+    """More modes of the coordinates `wide`: MORE, or less where that is above `most`.
+
+    The same modes where hardly more are allowed.
+    """
+    if not wide:
+        return modes
+    room = (most / np.prod(modes)) ** (1 / len(wide))
+    if room < LEAST_GROWTH:
+        return modes
+    found = list(modes)
+    for i in wide:
+        allowed = int(room * modes[i])
+        found[i] = min(more_modes(modes[i], i in periodic), allowed)
+        if i in periodic:
+            found[i] -= 1 - found[i] % 2
+    return tuple(found)
+
+
+def _values(space: Space, coefficients: np.ndarray) -> np.ndarray:
+    """The fields [fields, n...] on a uniform grid."""
+    z = (2 * np.arange(GRID) + 1) / GRID - 1
+    for i in range(len(space.modes)):
+        # The first coordinate is moved to the end, so that the next one is first.
+        rows = space.functions(i, z, 0)
+        coefficients = np.tensordot(coefficients, rows, axes=(1, 1))
+    return coefficients
+
+
+def _change(found: np.ndarray, before: np.ndarray) -> float:
+    """The largest relative change of a field's values [fields, n...]."""
+    axes = tuple(range(1, found.ndim))
+    sizes = np.sqrt(np.sum(found**2, axis=axes))
+    moved = np.sqrt(np.sum((found - before) ** 2, axis=axes))
+    return float(np.max(moved / np.where(sizes > 0, sizes, 1.0)))
+
+
+def _remaining(changes: list[float]) -> float:
+    """The changes still to come: the sum of a geometric series of the last two.
+
+    Of the last one alone where they do not shrink. The first one is that from zero.
+    """
+    if len(changes) < 3 or changes[-1] >= SLOWEST * changes[-2]:
+        return changes[-1]
+    ratio = changes[-1] / changes[-2]
+    return changes[-1] * ratio / (1 - ratio)

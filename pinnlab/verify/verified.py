@@ -73,6 +73,17 @@ def worst_error(system: System, model: Model, truth: Truth, grid: np.ndarray) ->
     return max(f.rel_l2 for f in field_errors(system, model, truth, grid))
 
 
+def distances(
+    system: System, model: Model, truth: Truth, grid: np.ndarray
+) -> tuple[float, ...]:
+    """The relative errors of all fields, the largest first.
+
+    None is smaller than the truth's own error: below it the truth does not decide.
+    """
+    found = field_errors(system, model, truth, grid)
+    return tuple(sorted((max(f.rel_l2, f.own) for f in found), reverse=True))
+
+
 def verify(
     system: System,
     model: Model,

@@ -1,0 +1,66 @@
+"""A nonlinear problem by way of easier ones: its nonlinear part grows from nothing.
+
+For a flow this is a ramp of the Reynolds number, whatever the coefficient is called.
+"""
+
+import time
+from collections.abc import Iterable
+
+import numpy as np
+
+from pinnlab.newton.collocation import Collocation, Range, Solved
+from pinnlab.newton.pointwise import Pointwise
+
+
+FIRST_STEP, LEAST_STEP, LONGER = 0.5, 0.02, 1.5
+
+
+def strengthened(
+    collocation: Collocation,
+    terms: Iterable[Pointwise],
+    box: Range,
+    guess: np.ndarray,
+    tolerance: float,
+    deadline: float,
+) -> Solved:
+    """Gauss-Newton at once, or else from the linear problem by growing strength.
+
+    **Arguments:**
+
+    - `terms`: those of the collocation; their strength is 1 before and after.
+    - `guess`: coefficients [fields, modes...] to begin with.
+    - `deadline`: by `time.perf_counter`.
+
+    **Returns:** the solution; where there is none, `converged` is false and the
+    coefficients are those of the strongest problem that was solved.
+    """
+    terms = tuple(terms)
+
+    def solved(strength: float, start: np.ndarray) -> Solved:
+        for term in terms:
+            term.strength = strength
+        try:
+            return collocation.solve(
+                box=box,
+                lift=np.zeros_like(start),
+                free=start.ravel(),
+                tolerance=tolerance,
+            )
+        finally:
+            for term in terms:
+                term.strength = 1.0
+
+    found = solved(1.0, guess)
+    if found.converged or collocation.system.is_linear:
+        return found
+    last, reached, step = solved(0.0, guess), 0.0, FIRST_STEP
+    if not last.converged:
+        return found
+    while reached < 1.0 and step >= LEAST_STEP and time.perf_counter() < deadline:
+        strength = min(1.0, reached + step)
+        found = solved(strength, last.coefficients)
+        if found.converged:
+            last, reached, step = found, strength, LONGER * step
+        else:
+            step /= 2
+    return Solved(last.coefficients, last.residual, reached == 1.0)
