@@ -162,8 +162,8 @@ def make_run(experiment: Experiment, settings: Settings, lookup: Lookup) -> Run:
         settings=settings,
         problem=problem.source,
         name=problem.name,
-        seed=int(every.get("seed", 0)),
-        target=float(every.get("target", DEFAULT_TARGET)),
+        seed=int(str(every.get("seed", 0))),
+        target=float(str(every.get("target", DEFAULT_TARGET))),
         budget=span(every.get("budget", DEFAULT_BUDGET), "budget"),
         reference=experiment.reference,
     )
