@@ -125,9 +125,9 @@ def log_axis(ax: Axes, arrays: Sequence[np.ndarray], *, decades: float = 1e-7) -
     low = min(float(np.quantile(a, 0.01)) for a in positive)
     low = min(max(low, decades * high), high / 3)
     ax.set_ylim(low / 1.6, high * 1.8)
-    ax.yaxis.set_major_locator(LogLocator(numticks=6))
-    if high > 100 * low:
-        ax.yaxis.set_minor_locator(NullLocator())
+    few = high <= 100 * low
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if few else (1,), numticks=6))
+    ax.yaxis.set_minor_locator(NullLocator())
     ax.grid(axis="y", color="#E6E6E6", lw=0.6)
     ax.set_axisbelow(True)
 
