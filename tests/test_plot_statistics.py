@@ -12,7 +12,7 @@ from PIL import Image
 
 from pinnlab.errors import ProblemError
 from pinnlab.plotting import band, convergence, film, intervals, save_movie
-from pinnlab.plotting.panels import log_axis
+from pinnlab.plotting.panels import log_across, log_axis
 
 
 GRID = np.linspace(0, 1, 5)
@@ -88,6 +88,23 @@ def test_numbers_along_a_logarithmic_axis_do_not_touch(ends: tuple[float, float]
     boxes = [t.get_window_extent() for t in labels if t.get_text()]
     bottom, top = ax.bbox.y0, ax.bbox.y1
     inside = sorted((b.y0, b.y1) for b in boxes if bottom <= b.y1 and b.y0 <= top)
+    assert len(inside) >= 2
+    assert all(a[1] < b[0] for a, b in pairwise(inside))
+
+
+@pytest.mark.parametrize("ends", [(0.3, 1), (3, 70), (1e-3, 1e3)])
+def test_numbers_along_a_logarithmic_horizontal_axis_do_not_touch(
+    ends: tuple[float, float],
+):
+    picture = Figure(figsize=(4, 2))
+    ax = picture.add_subplot()
+    ax.plot(np.geomspace(*ends, 50), np.ones(50))
+    log_across(ax)
+    picture.canvas.draw()
+    labels = ax.get_xticklabels() + ax.get_xticklabels(minor=True)
+    boxes = [t.get_window_extent() for t in labels if t.get_text()]
+    left, right = ax.bbox.x0, ax.bbox.x1
+    inside = sorted((b.x0, b.x1) for b in boxes if left <= b.x1 and b.x0 <= right)
     assert len(inside) >= 2
     assert all(a[1] < b[0] for a, b in pairwise(inside))
 

@@ -30,6 +30,7 @@ from matplotlib.figure import Figure
 from pinnlab import __version__
 from pinnlab.hdf5 import read_result
 from pinnlab.plotting import save_figure
+from pinnlab.plotting.panels import log_across
 from pinnlab.plotting.style import COLORS
 
 
@@ -254,8 +255,9 @@ def picture(curves: dict[tuple[str, str], list[Curve]]) -> Figure:
                 times, errors = np.reshape(shown, (-1, 2)).T
                 ax.plot(times, errors, style, ms=4, lw=1.2, color=color, label=label)
         ax.axhline(WANTED, color="black", lw=0.8, ls=":")
-        ax.set(xscale="log", yscale="log", title=problem)
+        ax.set(yscale="log", title=problem)
         ax.set(xlabel="training seconds", ylabel="relative $L^2$ error")
+        log_across(ax)
         ax.legend()
     return figure
 
