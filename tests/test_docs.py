@@ -205,3 +205,14 @@ def test_every_command_works_in_turn(page: str, tmp_path: Path):
             continue
         for line in filter(None, map(str.strip, block.text.splitlines())):
             assert tells(said, line), f"{line}\nis not what was said:\n{said}"
+
+
+# ------------------------------------------------------------------ what was measured
+
+
+@pytest.mark.parametrize("name", ["scorecard", "effectivity", "peers"])
+def test_measured_tables_are_generated_files(name: str):
+    page = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+    assert f'--8<-- "{name}.md"' in page
+    assert "\n|" not in page  # No table of its own.
+    assert "| --- |" in (DOCS / "data" / f"{name}.md").read_text(encoding="utf-8")

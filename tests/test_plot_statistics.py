@@ -1,5 +1,6 @@
 """Panels of many solutions show the right shares, orders and times."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from PIL import Image
 
 from pinnlab.errors import ProblemError
 from pinnlab.plotting import band, convergence, film, intervals, save_movie
+from pinnlab.plotting.panels import log_across, log_axis
 
 
 GRID = np.linspace(0, 1, 5)
@@ -72,6 +74,39 @@ def test_a_film_has_the_values_of_its_times_in_one_scale():
         np.testing.assert_array_equal(shown, values[i].T)
         assert mesh.get_clim() == (0, 3)
         assert f"{t[i]:.3g}" in part.get_title() + part.get_title(loc="left")
+
+
+@pytest.mark.parametrize("ends", [(0.3, 1), (0.02, 0.5), (1e-5, 1), (1e-12, 1)])
+def test_numbers_along_a_logarithmic_axis_do_not_touch(ends: tuple[float, float]):
+    picture = Figure(figsize=(4, 1.8))
+    ax = picture.add_subplot()
+    values = np.geomspace(*ends, 50)
+    ax.plot(values)
+    log_axis(ax, [values], decades=1e-16)
+    picture.canvas.draw()
+    labels = ax.get_yticklabels() + ax.get_yticklabels(minor=True)
+    boxes = [t.get_window_extent() for t in labels if t.get_text()]
+    bottom, top = ax.bbox.y0, ax.bbox.y1
+    inside = sorted((b.y0, b.y1) for b in boxes if bottom <= b.y1 and b.y0 <= top)
+    assert len(inside) >= 2
+    assert all(a[1] < b[0] for a, b in pairwise(inside))
+
+
+@pytest.mark.parametrize("ends", [(0.3, 1), (3, 70), (1e-3, 1e3)])
+def test_numbers_along_a_logarithmic_horizontal_axis_do_not_touch(
+    ends: tuple[float, float],
+):
+    picture = Figure(figsize=(4, 2))
+    ax = picture.add_subplot()
+    ax.plot(np.geomspace(*ends, 50), np.ones(50))
+    log_across(ax)
+    picture.canvas.draw()
+    labels = ax.get_xticklabels() + ax.get_xticklabels(minor=True)
+    boxes = [t.get_window_extent() for t in labels if t.get_text()]
+    left, right = ax.bbox.x0, ax.bbox.x1
+    inside = sorted((b.x0, b.x1) for b in boxes if left <= b.x1 and b.x0 <= right)
+    assert len(inside) >= 2
+    assert all(a[1] < b[0] for a, b in pairwise(inside))
 
 
 def test_a_movie_of_ones_own_figure(tmp_path: Path):

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import LogLocator, NullLocator
+from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
 from pinnlab.plotting.maps import Axis
 from pinnlab.plotting.style import COLORS, GRAY, math, tidy
@@ -125,11 +125,22 @@ def log_axis(ax: Axes, arrays: Sequence[np.ndarray], *, decades: float = 1e-7) -
     low = min(float(np.quantile(a, 0.01)) for a in positive)
     low = min(max(low, decades * high), high / 3)
     ax.set_ylim(low / 1.6, high * 1.8)
-    ax.yaxis.set_major_locator(LogLocator(numticks=6))
-    if high > 100 * low:
-        ax.yaxis.set_minor_locator(NullLocator())
+    few = high <= 100 * low
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if few else (1,), numticks=6))
+    ax.yaxis.set_minor_locator(NullLocator())
     ax.grid(axis="y", color="#E6E6E6", lw=0.6)
     ax.set_axisbelow(True)
+
+
+def log_across(ax: Axes) -> None:
+    """A logarithmic horizontal axis with few plain numbers, for what is drawn."""
+    ax.set_xscale("log")
+    left, right = ax.get_xlim()
+    ax.xaxis.set_major_locator(
+        LogLocator(subs=(1, 2, 5) if right < 1e3 * left else (1,))
+    )
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.xaxis.set_minor_formatter(NullFormatter())
 
 
 # ----------------------------------------------------------------------------- parts

@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
 
+from pinnlab.plotting.panels import log_across
 from pinnlab.plotting.style import COLORS, GRAY, INK, LOGARITHMIC, RC, VERDICTS
 from pinnlab.plotting.style import math as symbol
 from pinnlab.sweep.dataset import SEED, SPREAD, Dataset, seed_statistics
@@ -194,7 +194,7 @@ def pareto(dataset: Dataset, name: str, ax: Axes) -> Axes:
     front = pareto_front(seconds[known], errors[known])
     ax.plot(*front, drawstyle="steps-post", color=GRAY, lw=1, zorder=0)
     ax.set(xlabel="training seconds", ylabel=LABELS[name])
-    _log_across(ax)
+    log_across(ax)
     _log_up(ax, errors)
     if known.any():
         ax.legend(loc="best")
@@ -276,7 +276,7 @@ def _across(ax: Axes, dataset: Dataset, dim: str) -> None:
     ax.set_xlabel(_name(dataset, dim))
     wide = numbers is not None and 0 < SPAN * numbers.min() <= numbers.max()
     if wide:
-        _log_across(ax)
+        log_across(ax)
     if numbers is None or (count <= MOST_TICKS and not wide):
         ax.set_xticks(_places(dataset, dim), _labels(dataset, dim))
         _slant(ax)
@@ -290,14 +290,6 @@ def _slant(ax: Axes) -> None:
         for text in ax.get_xticklabels():
             text.set_horizontalalignment("right")
             text.set_rotation_mode("anchor")
-
-
-def _log_across(ax: Axes) -> None:
-    """Few plain numbers, which do not run into each other."""
-    ax.set_xscale("log")
-    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    ax.xaxis.set_major_formatter("{x:g}")
-    ax.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _log_up(ax: Axes, values: np.ndarray) -> None:
