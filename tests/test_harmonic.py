@@ -182,6 +182,19 @@ def test_a_kink_across_the_period_is_solved_with_an_honest_estimate():
     assert found.estimate < 1e-3
 
 
+@pytest.mark.slow
+def test_waves_too_fast_for_a_slab_are_in_the_estimate():
+    text = KINK.replace('"u"', '{ name = "u", complex = true }')
+    text = text.replace("dt(u) = 0.01*dxx(u)", "1j*dt(u) + 0.001*dxx(u) = 0")
+    _, found, t, x, values = march(text, 3e-3)
+    n = np.arange(1, 1000)[:, None, None]
+    waves = 4 * (-1.0) ** (n + 1) / (n * np.pi) ** 2 * np.cos(n * np.pi * x)
+    turned = waves * np.cos(0.001 * (n * np.pi) ** 2 * t)
+    exact = 2 / 3 + np.sum(turned, axis=0)
+    assert np.linalg.norm(values - exact) < found.estimate * np.linalg.norm(exact)
+    assert found.estimate < 6e-3
+
+
 def test_points_that_know_nothing_of_each_other_need_no_period():
     system, found, t, x, values = march(LOGISTIC, 1e-8)
     # The data jump from x = 1 to x = 0: of harmonics 1e-2 would be missing.

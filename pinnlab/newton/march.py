@@ -21,7 +21,12 @@ from pinnlab.system.terms import Term
 FIRST_MODES = 16
 SHORTEST = 1e-5
 FIRST_SLAB = 1 / 16
-TIME_ALLOWED = 2.0
+RECENT = 0.2
+TIME_ALLOWED = 1.5
+"""The largest tail in time, relative to what is missing in space."""
+WAVES = 4.0
+"""Waves too fast for a slab have about so many times the share of its last degrees;
+measured on Schrodinger's equation from a kink."""
 PATIENT_SHARE, HOPELESS = 0.3, 2.0
 """After this share of the time the rest must take less than this times what is left."""
 
@@ -31,8 +36,8 @@ class Slabs:
     """A solution in slabs: `edges` [slabs + 1], coefficients [fields, modes...] each.
 
     - `complete`: whether the last slab ends where the problem ends.
-    - `missing`: the largest share of the degrees that are left out, where it is above
-        the tolerance.
+    - `missing`: the largest share of what is left out in space and in time, where it
+        is above the tolerance.
     """
 
     edges: tuple[float, ...]
@@ -79,7 +84,7 @@ class March:
             harmonic.GROWTH if self.fast else MORE,
         )
         self.compiled: dict[tuple[Term, ...], Pointwise] = {}
-        self.slab_seconds = 0.0
+        self.slab_seconds, self.fast_waves = 0.0, 0.0
 
     def run(self) -> Slabs:
         """All slabs, as far as time and capacity allow."""
@@ -111,7 +116,8 @@ class March:
             data = self._traces(solver.space, solved.coefficients, 1.0, length)
             self.tell(len(found), solved.residual)
             now = time.perf_counter()
-            self.slab_seconds, accepted = now - accepted, now
+            self.slab_seconds = _smoothed(self.slab_seconds, now - accepted)
+            accepted = now
             before, length = length, self._next_length(solved, length)
             grows = length > before
             if self.fast:
@@ -119,7 +125,7 @@ class March:
                 if fewer != solver.space.modes:
                     data = [_resized(d, fewer, axis) for d in data]
                     solver = self._solver(fewer)
-        missing = self.resolution.missing
+        missing = self.resolution.missing + WAVES * self.fast_waves
         return Slabs(tuple(edges), tuple(found), edges[-1] == end, missing)
 
     def _late(self, left: float, length: float, grows: bool) -> bool:
@@ -179,10 +185,12 @@ class March:
             return True
         last = tail(c, axis + 1, False)
         if last <= self._allowed:
+            if last > self.tolerance:
+                self.fast_waves = max(self.fast_waves, last)
             return False
         if length > SHORTEST * (self.upper[axis] - self.lower[axis]):
             return True
-        self.resolution.missing = max(self.resolution.missing, last)
+        self.fast_waves = max(self.fast_waves, last)
         return False
 
     @property
@@ -249,6 +257,11 @@ class March:
             )
             for c, known in zip(coefficients, self.evolution.initial, strict=True)
         ]
+
+
+def _smoothed(before: float, now: float) -> float:
+    """Seconds of a slab: one slow slab says little, the machine may be busy."""
+    return before + RECENT * (now - before) if before else now
 
 
 def _scaled(data: np.ndarray, length: float) -> np.ndarray:

@@ -67,11 +67,17 @@ class Resolution:
     ) -> tuple[int, ...]:
         """The modes, halved where the higher half is not needed."""
         found = list(modes)
-        least = FEWER * self.tolerance * float(np.linalg.norm(coefficients))
+        whole = float(np.linalg.norm(coefficients))
         for i in range(len(modes)):
             half = odd(modes[i] // 2)
-            beyond = np.moveaxis(coefficients, i + 1, 0)[half:]
-            if i != self.axis and float(np.linalg.norm(beyond)) < least:
+            lower, beyond = np.split(np.moveaxis(coefficients, i + 1, 0), [half])
+            if (
+                i == self.axis
+                or np.linalg.norm(beyond) > FEWER * self.tolerance * whole
+            ):
+                continue
+            # They must also look enough, or they would be more again at once.
+            if decay(lower, 0, i in self.periodic).missing <= self.tolerance:
                 found[i] = half
         return tuple(found)
 

@@ -24,9 +24,6 @@ PER_TARGET = 1 / 30
 FINEST, COARSEST = 1e-12, 1e-5
 AMPLIFIED = 10.0
 """The error at the end is about this times the tails; measured on KdV: 7."""
-ROUGH = 3.0
-"""The error that kinks leave, in space and time, is at most about this times the share
-of the missing degrees; measured on Schrodinger's equation."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +79,7 @@ def solve_separable(
         slabs, estimate = _steady(system, tolerance, limit, seconds, tell)
     else:
         slabs = March(system, evolution, tolerance, limit, seconds, tell).run()
-        estimate = AMPLIFIED * tolerance + ROUGH * slabs.missing
+        estimate = AMPLIFIED * tolerance + slabs.missing
     record.train_seconds = time.perf_counter() - began
     if slabs is None or not slabs.complete:
         return Found(None, np.inf, "", record)
