@@ -89,8 +89,7 @@ def search(
 def described(settings: Settings, found: Found) -> tuple[Settings, str]:
     """The settings that tell the network's shape, and what was found in words."""
     features = found.solved.features
-    box = ", ".join(f"{b:.3g}" for b in found.box)
-    sines = f"random sine features with frequencies up to ({box})"
+    sines = f"random sine features with frequencies up to {found.box.text}"
     end = f"one least-squares solve ({found.tried} tried)"
     if isinstance(features, Features):
         words = f"linear problem: {features.count} {sines}, {end}"
