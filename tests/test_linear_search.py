@@ -130,3 +130,24 @@ def test_a_residual_of_rounding_errors_ends_the_search(straight):
     found = Search(system, 60.0, 0, lambda *row: False).run(1e-8)
     assert found.solved.worst < 1e-8
     assert found.tried <= 3
+
+
+CARRIED = """
+coordinates = { t = [0, 1], x = [0, "2*pi"] }
+fields = ["u"]
+periodic = ["x"]
+[equations]
+transport = "dt(u) + 50*dx(u) = 0"
+[conditions]
+initial = { on = "t = 0", equation = "u = sin(x)" }
+"""
+
+
+def test_a_small_search_evaluates_the_terms_at_few_numbers_of_points():
+    system = build_system(loads_problem(CARRIED), "rows")
+    search = Search(system, 60.0, 0, lambda *row: False)
+    found = search.run(1e-10)
+    assert found.solved.worst < 1e-10
+    assert found.tried > 2 * len(search.sheets)
+    # Three harmonics or five times what t needs.
+    assert found.solved.features.count < 500

@@ -15,11 +15,12 @@ class Box:
     """Frequencies of both signs whose distance from `center` is at most `width`.
 
     [dim] each. The center is 0 where frequencies begin at 0; elsewhere the coordinate
-    has a band around it.
+    has a band around it. Along the `periodic` ones frequencies are multiples of pi.
     """
 
     center: np.ndarray
     width: np.ndarray
+    periodic: tuple[int, ...] = ()
 
     @property
     def size(self) -> int:
@@ -33,7 +34,15 @@ class Box:
             pairs = itertools.combinations(twice * sides, TOGETHER)
             return int(sum(1.2 * np.prod(p) for p in pairs)) + 10
         extra = 10.0 if len(self.width) <= 2 else 6.0
-        return int(1.2 * np.prod(twice * (0.64 * self.width + extra))) + 10
+        sides = 0.64 * self.width + extra
+        for i in self.periodic:
+            # Frequencies that are drawn at random fall on some harmonics too seldom.
+            sides[i] = 2 * self.harmonics(i)
+        return int(1.2 * np.prod(twice * sides)) + 10
+
+    def harmonics(self, i: int) -> int:
+        """The number of harmonics along a periodic coordinate."""
+        return 2 * int(self.width[i] / np.pi) + 1
 
     @property
     def text(self) -> str:
@@ -48,7 +57,8 @@ class Box:
         """Wider by factors; a band that reaches 0 begins there."""
         width = factors * self.width
         low = width >= self.center
-        return Box(np.where(low, 0, self.center), width + np.where(low, self.center, 0))
+        center = np.where(low, 0, self.center)
+        return Box(center, width + self.center - center, self.periodic)
 
     def widened(self, factor: float) -> list["Box"]:
         """The box with each coordinate widened, and with all (last)."""

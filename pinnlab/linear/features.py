@@ -81,7 +81,6 @@ def draw(
     lower: np.ndarray,
     upper: np.ndarray,
     rng: np.random.Generator,
-    periodic: tuple[int, ...] = (),
 ) -> Features:
     """Features with frequencies uniform in the box and uniform phases.
 
@@ -95,8 +94,8 @@ def draw(
     if dim > FULL:
         order = np.argsort(rng.random(frequencies.shape), axis=1)
         frequencies[order >= TOGETHER] = 0
-    for i in periodic:
-        most = int(box.width[i] / np.pi)
+    for i in box.periodic:
+        most = box.harmonics(i) // 2
         frequencies[:, i] = np.pi * rng.integers(-most, most + 1, count)
     for i in np.flatnonzero(box.center):
         frequencies[:, i] += box.center[i] * rng.choice([-1, 1], count)

@@ -1,5 +1,6 @@
 """The linear route as a whole: search, a network of the features, what was recorded."""
 
+import time
 from collections.abc import Callable
 
 import equinox as eqx
@@ -68,7 +69,9 @@ def search(
         observe(row)
         return False
 
+    began = time.perf_counter()
     work = Search(system, seconds, seed, tell)
+    record.compile_seconds = time.perf_counter() - began
     smooth = not work.space.corners
     goal = min(SHARE * target, GOAL) if smooth else SINGULAR_SHARE * target
     goal = max(goal, FINEST_GOAL)

@@ -25,6 +25,9 @@ GAIN = 1.3
 COARSE, FINE = 900, 1.5
 """Boxes are doubled while that needs few features, then widened by less."""
 ROWS_SEARCH, ROWS_FINAL = 2, 4
+ROUNDED = 512
+"""Rows are a multiple: to evaluate terms at another number of points takes a sixth of a
+second, longer than a small solve."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,6 @@ class Search:
         self.seconds = seconds
         self.seed = seed
         self.tell = tell
-        self.began = time.perf_counter()
         self.tried = 0
         self.stopped = False
         self.best: Found | None = None
@@ -68,6 +70,8 @@ class Search:
         self.space = find_space(system)
         self.test = sheet(self.space, 800, seed + 90_001, False, form_of)
         self.cost, self.largest = 1e-9, 400
+        # What comes before is mostly compilation.
+        self.began = time.perf_counter()
 
     @property
     def capacity(self) -> int:
@@ -82,7 +86,7 @@ class Search:
     def attempt(self, phase: str, box: Box, count: int, ratio: int) -> Solved:
         """One solve; keeps it if it is the best so far."""
         fields = len(self.system.fields)
-        rows = ratio * count * fields
+        rows = ROUNDED * -(-ratio * count * fields // ROUNDED)
         if rows not in self.sheets:
             self.sheets[rows] = sheet(self.space, rows, self.seed, form_of=self.form_of)
         rng = np.random.default_rng((self.seed, self.tried))
@@ -128,15 +132,16 @@ class Search:
         # A periodic coordinate needs at least the first harmonic.
         width = np.full(count, START)
         width[list(self.periodic)] = 2 * START
-        start = Box(np.zeros(count), width)
+        start = Box(np.zeros(count), width, self.periodic)
         score = self._tried(start)
-        narrow = Box(centers(self.system, self.seed), width)
+        narrow = Box(centers(self.system, self.seed), width, self.periodic)
         if narrow.center.any() and narrow.size <= self.capacity:
             found = self._tried(narrow)
             if found < min(score, RESOLVED) or self._enough(goal):
                 self._widen(narrow, found, goal)
                 return
-        wide = Box(start.center, np.maximum(width, bands(self.system, self.seed)))
+        width = np.maximum(width, bands(self.system, self.seed))
+        wide = Box(start.center, width, self.periodic)
         if start.size < wide.size <= self.capacity:
             found = self._tried(wide)
             if found < score:

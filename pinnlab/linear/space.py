@@ -39,14 +39,12 @@ class Space:
 
     def draw(self, count: int, box: Box, rng: np.random.Generator) -> Features | Basis:
         """`count` sine features on every piece, and the singular functions."""
-        problem = self.system.problem
-        periodic = tuple(self.system.coordinates.index(p) for p in problem.periodic)
         partition = self.partition
         lower, upper = partition.lower, partition.upper
         if self.plain:
-            return draw(count, box, lower, upper, rng, periodic)
+            return draw(count, box, lower, upper, rng)
         features = tuple(
-            draw(count, box, *partition.bounds(i), rng, periodic).on(lower, upper)
+            draw(count, box, *partition.bounds(i), rng).on(lower, upper)
             for i in range(partition.count)
         )
         return Basis(features, partition, self.corners)
