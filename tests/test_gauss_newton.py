@@ -5,6 +5,7 @@ import pytest
 
 from pinnlab import Solution, loads_problem, solve
 from pinnlab.equation.structure import partials
+from pinnlab.linear.box import Box
 from pinnlab.linear.features import draw
 from pinnlab.linear.gauss_newton import (
     GaussNewton,
@@ -80,7 +81,7 @@ def test_time_that_is_up_leaves_what_there_is():
 
 
 def iterate(system, seed):
-    box, rng = np.array([3.0, 3.0]), np.random.default_rng(seed)
+    box, rng = Box(np.zeros(2), np.full(2, 3.0)), np.random.default_rng(seed)
     lower, upper = np.zeros(2), np.array([1.0, 2.0])
     features = draw(6, box, lower, upper, np.random.default_rng(0))
     return Iterate(system, features, rng.normal(size=12))

@@ -10,6 +10,7 @@ from scipy.special import erfc, eval_hermite
 from pinnlab import Solution, loads_problem, solve
 from pinnlab.equation.jets import jets
 from pinnlab.errors import ProblemError
+from pinnlab.linear.box import Box
 from pinnlab.linear.corners import find_corners
 from pinnlab.linear.features import draw
 from pinnlab.linear.partition import find_partition
@@ -243,7 +244,8 @@ def test_steps_in_two_coordinates_make_no_pieces():
 
 def test_features_of_a_piece_are_the_same_on_the_whole_box():
     rng = np.random.default_rng(0)
-    part = draw(7, np.array([4.0, 9.0]), np.array([0.0, 0.5]), np.ones(2), rng)
+    box = Box(np.zeros(2), np.array([4.0, 9.0]))
+    part = draw(7, box, np.array([0.0, 0.5]), np.ones(2), rng)
     every = part.on(np.zeros(2), np.array([1.0, 3.0]))
     points = rng.uniform(0, 1, (5, 2))
     np.testing.assert_allclose(

@@ -4,10 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pinnlab.linear.box import FULL, TOGETHER, Box
 from pinnlab.linear.forms import LinearForm
-
-
-FULL, TOGETHER = 3, 2
 
 
 @dataclass(frozen=True)
@@ -79,24 +77,26 @@ class Features:
 
 def draw(
     count: int,
-    box: np.ndarray,
+    box: Box,
     lower: np.ndarray,
     upper: np.ndarray,
     rng: np.random.Generator,
-    periodic: tuple[int, ...] = (),
 ) -> Features:
-    """Features with frequencies uniform in [-box, box] and uniform phases.
+    """Features with frequencies uniform in the box and uniform phases.
 
     In a periodic coordinate the frequencies are multiples of pi (its period is 2 in the
     scaled box), so that every feature is exactly periodic. Above `FULL` coordinates a
     feature depends on `TOGETHER` of them, drawn at random: a box of many dimensions
     would need too many (Potts and Schmischke, 2021).
     """
-    frequencies = rng.uniform(-1, 1, (count, len(box))) * box
-    if len(box) > FULL:
+    dim = len(lower)
+    frequencies = rng.uniform(-1, 1, (count, dim)) * box.width
+    if dim > FULL:
         order = np.argsort(rng.random(frequencies.shape), axis=1)
         frequencies[order >= TOGETHER] = 0
-    for i in periodic:
-        most = int(box[i] / np.pi)
+    for i in box.periodic:
+        most = box.harmonics(i) // 2
         frequencies[:, i] = np.pi * rng.integers(-most, most + 1, count)
+    for i in np.flatnonzero(box.center):
+        frequencies[:, i] += box.center[i] * rng.choice([-1, 1], count)
     return Features(frequencies, rng.uniform(0, 2 * np.pi, count), lower, upper)

@@ -14,7 +14,8 @@ import numpy as np
 
 from pinnlab.equation.expression import Expression, Partial
 from pinnlab.equation.structure import degree
-from pinnlab.linear.features import FULL, Features
+from pinnlab.linear.box import FULL
+from pinnlab.linear.features import Features
 from pinnlab.linear.forms import LinearForm, Piece, linear_form
 from pinnlab.linear.search import ROWS_FINAL, Found, Search, Tell
 from pinnlab.linear.solver import Sheet, heldout, sheet, solve_features

@@ -1,5 +1,6 @@
 """The routes by features as a whole: search, a network of them, what was recorded."""
 
+import time
 from collections.abc import Callable
 
 import equinox as eqx
@@ -61,7 +62,9 @@ def search(
     """
     record = Record()
     stop = Stop.STALLED
+    began = time.perf_counter()
     work = Search(system, seconds, seed, _teller("linear", record, observe))
+    record.compile_seconds = time.perf_counter() - began
     smooth = not work.space.corners
     goal = min(SHARE * target, GOAL) if smooth else SINGULAR_SHARE * target
     goal = max(goal, FINEST_GOAL)
@@ -124,8 +127,7 @@ def described(
 ) -> tuple[Settings, str]:
     """The settings that tell the network's shape, and what was found in words."""
     features = found.solved.features
-    box = ", ".join(f"{b:.3g}" for b in found.box)
-    sines = f"random sine features with frequencies up to ({box})"
+    sines = f"random sine features with frequencies up to {found.box.text}"
     end = f"one least-squares solve ({found.tried} tried)"
     if not linear:
         words = f"{features.count} {sines}, Newton's method ({found.tried} solves)"

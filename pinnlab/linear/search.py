@@ -5,15 +5,14 @@ residual decides: the box is widened along the coordinate that helps most, then 
 and grown.
 """
 
-import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from pinnlab.linear.bands import bands
-from pinnlab.linear.features import FULL, TOGETHER
+from pinnlab.linear.bands import bands, centers
+from pinnlab.linear.box import Box
 from pinnlab.linear.forms import linear_form
 from pinnlab.linear.solver import Form, Sheet, Solved, sheet, solve_features
 from pinnlab.linear.space import find_space
@@ -26,6 +25,9 @@ GAIN = 1.3
 COARSE, FINE = 900, 1.5
 """Boxes are doubled while that needs few features, then widened by less."""
 ROWS_SEARCH, ROWS_FINAL = 2, 4
+ROUNDED = 512
+"""Rows are a multiple: to evaluate terms at another number of points takes a sixth of a
+second, longer than a small solve."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Found:
     """The best features, the box they came from, and how the search went."""
 
     solved: Solved
-    box: np.ndarray
+    box: Box
     tried: int
 
 
@@ -61,7 +63,6 @@ class Search:
         self.seconds = seconds
         self.seed = seed
         self.tell = tell
-        self.began = time.perf_counter()
         self.tried = 0
         self.stopped = False
         self.best: Found | None = None
@@ -69,6 +70,8 @@ class Search:
         self.space = find_space(system)
         self.test = sheet(self.space, 800, seed + 90_001, False, form_of)
         self.cost, self.largest = 1e-9, 400
+        # What comes before is mostly compilation.
+        self.began = time.perf_counter()
 
     @property
     def capacity(self) -> int:
@@ -80,18 +83,10 @@ class Search:
         by_time = int((max(left, 0.1) / 1.5 / self.cost) ** (1 / 2.6) / fields)
         return max(40, min(by_memory, by_time))
 
-    def size(self, box: np.ndarray) -> int:
-        """The number of features that a box needs: it must follow the volume."""
-        if len(box) > FULL:
-            pairs = itertools.combinations(box, TOGETHER)
-            return int(sum(1.2 * np.prod(0.64 * np.array(p) + 4.0) for p in pairs)) + 10
-        extra = 10.0 if len(box) <= 2 else 6.0
-        return int(1.2 * np.prod(0.64 * box + extra)) + 10
-
-    def attempt(self, phase: str, box: np.ndarray, count: int, ratio: int) -> Solved:
+    def attempt(self, phase: str, box: Box, count: int, ratio: int) -> Solved:
         """One solve; keeps it if it is the best so far."""
         fields = len(self.system.fields)
-        rows = ratio * count * fields
+        rows = ROUNDED * -(-ratio * count * fields // ROUNDED)
         if rows not in self.sheets:
             self.sheets[rows] = sheet(self.space, rows, self.seed, form_of=self.form_of)
         rng = np.random.default_rng((self.seed, self.tried))
@@ -117,7 +112,7 @@ class Search:
         assert self.best is not None
         if not self._enough(goal):
             box = self.best.box
-            count = max(self.best.solved.features.count, self.size(box))
+            count = max(self.best.solved.features.count, box.size)
             self.attempt("refit", box, min(count, self.capacity), ROWS_FINAL)
         while not self._enough(goal) and self._grow(goal):
             pass
@@ -130,26 +125,42 @@ class Search:
     def _climb(self, goal: float) -> None:
         """Widen the box from small, each time along the coordinate that helps most.
 
-        Where no single coordinate helps (nothing is resolved yet) all are widened.
+        It begins with the frequencies of the data, those of a narrow band alone first:
+        nothing else is needed where the solution has them too.
         """
+        count = len(self.lower)
         # A periodic coordinate needs at least the first harmonic.
-        box = np.full(len(self.lower), START)
-        box[list(self.periodic)] = 2 * START
-        score = self.attempt("search", box, self.size(box), ROWS_SEARCH).worst
-        banded = np.maximum(box, bands(self.system, self.seed))
-        if self.size(box) < self.size(banded) <= self.capacity:
-            solved = self.attempt("search", banded, self.size(banded), ROWS_SEARCH)
-            if solved.worst < score:
-                box, score = banded, solved.worst
+        width = np.full(count, START)
+        width[list(self.periodic)] = 2 * START
+        start = Box(np.zeros(count), width, self.periodic)
+        score = self._tried(start)
+        narrow = Box(centers(self.system, self.seed), width, self.periodic)
+        if narrow.center.any() and narrow.size <= self.capacity:
+            found = self._tried(narrow)
+            if found < min(score, RESOLVED) or self._enough(goal):
+                self._widen(narrow, found, goal)
+                return
+        width = np.maximum(width, bands(self.system, self.seed))
+        wide = Box(start.center, width, self.periodic)
+        if start.size < wide.size <= self.capacity:
+            found = self._tried(wide)
+            if found < score:
+                start, score = wide, found
+        self._widen(start, score, goal)
+
+    def _tried(self, box: Box) -> float:
+        return self.attempt("search", box, box.size, ROWS_SEARCH).worst
+
+    def _widen(self, box: Box, score: float, goal: float) -> None:
+        """Widen all where no single coordinate helps: nothing is resolved yet."""
         while not self._enough(goal):
-            factor = 2.0 if self.size(2 * box) < COARSE else FINE
-            moves = [m for m in _widened(box, factor) if self.size(m) <= self.capacity]
+            factor = 2.0 if box.times(2).size < COARSE else FINE
+            moves = [m for m in box.widened(factor) if m.size <= self.capacity]
             if not moves:
                 return
             scored: list[tuple[float, int]] = []
             for i, move in enumerate(moves):
-                solved = self.attempt("search", move, self.size(move), ROWS_SEARCH)
-                scored.append((solved.worst, i))
+                scored.append((self._tried(move), i))
                 if self._enough(goal):
                     return
             best, which = min(scored)
@@ -163,24 +174,15 @@ class Search:
         assert self.best is not None
         before, box = self.best.solved.worst, self.best.box
         count = self.best.solved.features.count
-        variants = [(box, int(1.6 * count)), (box * 1.4, 0)]
-        variants += [(wider, 0) for wider in _widened(box, 2.0)]
+        variants = [(box, int(1.6 * count)), (box.times(1.4), 0)]
+        variants += [(wider, 0) for wider in box.widened(2.0)]
         for new, n in variants:
             if self._enough(goal):
                 return False
-            n = min(n or max(count, self.size(new)), self.capacity)
+            n = min(n or max(count, new.size), self.capacity)
             if n < 0.8 * count:
                 continue
             self.attempt("grow", new, n, ROWS_FINAL)
             if self.best.solved.worst * 10 < before:
                 return True
         return self.best.solved.worst * GAIN < before
-
-
-def _widened(box: np.ndarray, factor: float) -> list[np.ndarray]:
-    """The box with each coordinate widened, and with all (last)."""
-    axes = np.arange(len(box))
-    moves = [np.where(axes == i, factor * box, box) for i in axes]
-    if len(box) > FULL:
-        return [factor * box]
-    return moves if len(box) == 1 else [*moves, factor * box]

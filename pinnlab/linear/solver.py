@@ -141,18 +141,32 @@ def heldout(
     system: System, features: Features | Basis, coefficients: np.ndarray, test: Sheet
 ) -> np.ndarray:
     """Of every block, the RMS residual relative to the RMS of its largest summand."""
-    # A condition such as a mean of zero has no size of its own.
     values = features.values(test.points, coefficients.reshape(len(system.fields), -1))
-    least = SMALL * float(np.sqrt(np.mean(values**2, axis=0)).max())
+    typical = float(np.sqrt(np.mean(values**2, axis=0)).max())
     found = []
     for i, (form, inside) in enumerate(zip(test.forms, test.inside, strict=True)):
         rows, _ = features.matrix(form, system.fields)
         residual = rows @ coefficients + form.rest
         size = _largest(system, features, coefficients, inside)
-        if i >= len(system.equations):
-            size = max(size, least)
+        # A condition such as a mean of zero has no size of its own, nor has an
+        # equation such as u_xx = 0 where u is a straight line.
+        unit = 1.0 if i >= len(system.equations) else _unit(system, inside)
+        size = max(size, SMALL * typical * unit)
         found.append(float(np.sqrt(np.mean(residual**2))) / (size or 1.0))
     return np.array(found)
+
+
+def _unit(system: System, form: LinearForm) -> float:
+    """The size of the form's largest summand for a function of size one that varies
+    over the whole domain."""
+    lengths = np.array([a.upper - a.lower for a in system.problem.axes])
+    sizes = [
+        float(
+            np.sqrt(np.mean(p.coefficient**2)) / np.prod(lengths ** np.array(p.orders))
+        )
+        for p in form.pieces
+    ]
+    return max(sizes, default=0.0)
 
 
 def _largest(

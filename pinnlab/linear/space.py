@@ -8,6 +8,7 @@ import numpy as np
 from pinnlab.equation.expression import Expression
 from pinnlab.equation.structure import partials
 from pinnlab.linear.basis import Basis
+from pinnlab.linear.box import Box
 from pinnlab.linear.corners import Corner, find_corners
 from pinnlab.linear.features import Features, draw
 from pinnlab.linear.forms import LinearForm, Piece
@@ -36,18 +37,14 @@ class Space:
         edges = range(len(self.partition.edges))
         return tuple((t, e) for t in self.partition.terms for e in edges)
 
-    def draw(
-        self, count: int, box: np.ndarray, rng: np.random.Generator
-    ) -> Features | Basis:
+    def draw(self, count: int, box: Box, rng: np.random.Generator) -> Features | Basis:
         """`count` sine features on every piece, and the singular functions."""
-        problem = self.system.problem
-        periodic = tuple(self.system.coordinates.index(p) for p in problem.periodic)
         partition = self.partition
         lower, upper = partition.lower, partition.upper
         if self.plain:
-            return draw(count, box, lower, upper, rng, periodic)
+            return draw(count, box, lower, upper, rng)
         features = tuple(
-            draw(count, box, *partition.bounds(i), rng, periodic).on(lower, upper)
+            draw(count, box, *partition.bounds(i), rng).on(lower, upper)
             for i in range(partition.count)
         )
         return Basis(features, partition, self.corners)

@@ -12,7 +12,7 @@ import numpy as np
 from pinnlab.equation.expression import Expression
 from pinnlab.equation.structure import degree
 from pinnlab.evaluation import Evaluator, field_expressions
-from pinnlab.linear.features import FULL
+from pinnlab.linear.box import FULL
 from pinnlab.linear.forms import LinearForm, Piece, linear_form
 from pinnlab.linear.search import Search
 from pinnlab.newton.pointwise import Pointwise

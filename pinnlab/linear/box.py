@@ -1,0 +1,70 @@
+"""Which frequencies features may have: an interval of each coordinate."""
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+
+
+FULL, TOGETHER = 3, 2
+"""Above `FULL` coordinates a feature depends on `TOGETHER` of them."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """Frequencies of both signs whose distance from `center` is at most `width`.
+
+    [dim] each. The center is 0 where frequencies begin at 0; elsewhere the coordinate
+    has a band around it. Along the `periodic` ones frequencies are multiples of pi.
+    """
+
+    center: np.ndarray
+    width: np.ndarray
+    periodic: tuple[int, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """The number of features that a box needs: it must follow the volume.
+
+        A band holds a slow function times a cosine and one times a sine.
+        """
+        twice = np.where(self.center > 0, 2, 1)
+        if len(self.width) > FULL:
+            sides = 0.64 * self.width + 4.0
+            pairs = itertools.combinations(twice * sides, TOGETHER)
+            return int(sum(1.2 * np.prod(p) for p in pairs)) + 10
+        extra = 10.0 if len(self.width) <= 2 else 6.0
+        sides = 0.64 * self.width + extra
+        for i in self.periodic:
+            # Frequencies that are drawn at random fall on some harmonics too seldom.
+            sides[i] = 2 * self.harmonics(i)
+        return int(1.2 * np.prod(twice * sides)) + 10
+
+    def harmonics(self, i: int) -> int:
+        """The number of harmonics along a periodic coordinate."""
+        return 2 * int(self.width[i] / np.pi) + 1
+
+    @property
+    def text(self) -> str:
+        """The intervals in words."""
+        parts = [
+            f"{c:.3g} +- {w:.3g}" if c else f"{w:.3g}"
+            for c, w in zip(self.center, self.width, strict=True)
+        ]
+        return f"({', '.join(parts)})"
+
+    def times(self, factors: np.ndarray | float) -> "Box":
+        """Wider by factors; a band that reaches 0 begins there."""
+        width = factors * self.width
+        low = width >= self.center
+        center = np.where(low, 0, self.center)
+        return Box(center, width + self.center - center, self.periodic)
+
+    def widened(self, factor: float) -> list["Box"]:
+        """The box with each coordinate widened, and with all (last)."""
+        count = len(self.width)
+        every = self.times(factor)
+        if count > FULL or count == 1:
+            return [every]
+        axes = np.arange(count)
+        return [*(self.times(np.where(axes == i, factor, 1)) for i in axes), every]
