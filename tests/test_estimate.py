@@ -67,7 +67,12 @@ def test_verdicts_by_an_estimate(error, verdict):
 
 @pytest.mark.parametrize(
     ("error", "own", "verdict"),
-    [(5e-4, 1e-5, "pass"), (5e-4, 8e-4, "unverified"), (5e-3, 1e-5, "fail")],
+    [
+        (5e-4, 1e-5, "pass"),
+        (5e-4, 8e-4, "unverified"),
+        (5e-3, 1.5e-3, "unverified"),
+        (5e-3, 1e-5, "fail"),
+    ],
 )
 def test_verdicts_by_a_reference_know_its_own_error(error, own, verdict):
     fields = (FieldError("u", error, error, "reference", own),)

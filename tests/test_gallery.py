@@ -133,3 +133,4 @@ def test_the_stated_error_is_reached(name):
         load_problem(FOLDER / f"{name}.toml"), target=expected, budget=2 * seconds
     )
     assert error_of(name, solution) <= expected
+    assert solution.report.verdict != "fail", solution.report.reason
