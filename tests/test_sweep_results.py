@@ -81,6 +81,17 @@ def test_the_table_has_a_row_for_each_run(study: tuple[Path, Plan]):
     assert rows[0]["train_seconds"] == "41.25"
 
 
+def test_the_seeds_have_a_table_of_their_own(study: tuple[Path, Plan]):
+    folder, plan = study
+    collect(folder, plan)
+    with (folder / "sweep_seeds.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [r["r"] for r in rows] == ["1", "2"]
+    assert [float(r["rel_l2_median"]) for r in rows] == pytest.approx([2e-4, 2e-2])
+    assert [float(r["rel_l2_q25"]) for r in rows] == pytest.approx([1.5e-4, 1.5e-2])
+    assert [float(r["rel_l2_worst"]) for r in rows] == pytest.approx([3e-4, 3e-2])
+
+
 def test_the_tables_are_rebuilt_from_the_runs(study: tuple[Path, Plan]):
     folder, plan = study
     collect(folder, plan)
@@ -177,7 +188,7 @@ def test_pictures_have_a_panel_for_each_question(axes: int):
     )
     found = [a for a in sweep_figure(dataset).axes if a.get_visible()]
     # Lines and the front; with more axes a map with its bar, and a line for each.
-    assert len(found) == {1: 2, 2: 4, 3: 6}[axes]
+    assert len(found) == {1: 2, 2: 4, 3: 7}[axes]
     line = found[0 if axes == 1 else 2].lines[0]
     if axes == 1:
         medians = np.median(dataset.variables["rel_l2"], axis=-1)

@@ -77,14 +77,8 @@ def seed_statistics(dataset: Dataset, name: str) -> dict[str, np.ndarray]:
     return {k: np.where(known, v, np.nan) for k, v in parts.items()}
 
 
-def write_dataset(
-    path: Path,
-    plan: Plan,
-    settings: Sequence[Settings],
-    columns: Mapping[str, np.ndarray],
-) -> None:
+def write_dataset(path: Path, dataset: Dataset) -> None:
     """Write `sweep.h5`: `xarray.open_dataset(path, engine="h5netcdf")` reads it."""
-    dataset = make_dataset(plan, settings, columns)
     with (
         replacing(path, force=True) as draft,
         h5py.File(draft, "w", track_order=True) as file,

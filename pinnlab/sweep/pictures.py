@@ -72,7 +72,8 @@ def panels(dataset: Dataset) -> list[Callable[[Axes], Axes]]:
     """What draws each panel on given axes.
 
     One axis gives a line with a band over the seeds; two give a heat map and lines;
-    more give a line for each and a heat map of the first two, medians over the rest.
+    more give parallel coordinates, a line for each and a heat map of the first two,
+    medians over the rest.
     Runs that were drawn or searched give parallel coordinates, and the error against
     each setting. The last panel has error against time, and the runs that no other
     beats in both.
@@ -88,6 +89,8 @@ def panels(dataset: Dataset) -> list[Callable[[Axes], Axes]]:
         dims = []
     elif len(dims) >= 2:
         cells.append(lambda ax: heat_map(dataset, name, dims[0], dims[1], ax))
+    if len(dims) > 2:
+        cells.append(lambda ax: parallel(dataset, name, ax, LABELS[name]))
     if len(dims) == 2:
         cells.append(lambda ax: lines(dataset, name, dims[0], ax, split=dims[1]))
     elif not cells or dims:

@@ -14,7 +14,14 @@ from pinnlab.hdf5 import DAMAGE
 from pinnlab.report_tables import number, read_report, subgroup
 from pinnlab.sweep.axes import Settings
 from pinnlab.sweep.columns import NUMBERS, TEXTS, short_names
-from pinnlab.sweep.dataset import write_dataset
+from pinnlab.sweep.dataset import (
+    OVER_SEEDS,
+    SEED,
+    Dataset,
+    make_dataset,
+    seed_statistics,
+    write_dataset,
+)
 from pinnlab.sweep.folder import State, files, read_error, state
 from pinnlab.sweep.plan import Plan, Run
 
@@ -50,14 +57,21 @@ class Row:
 
 
 def collect(folder: Path, plan: Plan) -> tuple[Row, ...]:
-    """The rows of all runs; leaves `sweep.csv` and `sweep.h5` in the folder."""
+    """The rows of all runs; leaves `sweep.csv` and `sweep.h5` in the folder.
+
+    Where seeds vary `sweep_seeds.csv` has their statistics.
+    """
     rows = tuple(read_row(folder, run) for run in plan.runs)
     with replacing(folder / "sweep.csv", force=True) as draft:
         draft.write_text(csv_table(plan, rows), encoding="utf-8", newline="")
     numbers = {n: np.array([getattr(r, n) for r in rows], float) for n in NUMBERS}
     texts = {n: np.array([getattr(r, n) for r in rows], object) for n in TEXTS}
     settings = [r.settings for r in rows]
-    write_dataset(folder / "sweep.h5", plan, settings, numbers | texts)
+    dataset = make_dataset(plan, settings, numbers | texts)
+    write_dataset(folder / "sweep.h5", dataset)
+    if SEED in dataset.dims:
+        with replacing(folder / "sweep_seeds.csv", force=True) as draft:
+            draft.write_text(seeds_table(dataset), encoding="utf-8", newline="")
     return rows
 
 
@@ -87,6 +101,26 @@ def csv_table(plan: Plan, rows: tuple[Row, ...]) -> str:
         settings = [row.settings[key] for key in names]
         cells = [getattr(row, n) for n in (*TEXTS, *NUMBERS)]
         writer.writerow([*settings, *map(_cell, cells)])
+    return text.getvalue()
+
+
+def seeds_table(dataset: Dataset) -> str:
+    """Statistics over the seeds as CSV: a row for each combination of the others."""
+    dims = [d for d in dataset.dims if d != SEED]
+    varied = {n: at for n, at in dataset.coordinates.items() if at[0] != SEED}
+    columns = {
+        f"{name}_{part}": values
+        for name in OVER_SEEDS
+        for part, values in seed_statistics(dataset, name).items()
+    }
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*varied, *columns])
+    for index in np.ndindex(*(dataset.dims[d] for d in dims)):
+        at = dict(zip(dims, index, strict=True))
+        settings = [values[at[dim]] for dim, values in varied.values()]
+        found = (_cell(float(values[index])) for values in columns.values())
+        writer.writerow([*settings, *found])
     return text.getvalue()
 
 
