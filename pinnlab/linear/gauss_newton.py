@@ -8,6 +8,7 @@ it quasilinearization; with random features Dong and Li, 2021).
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,10 +17,11 @@ from pinnlab.equation.expression import Expression, Partial
 from pinnlab.equation.structure import degree
 from pinnlab.linear.box import FULL
 from pinnlab.linear.features import Features
-from pinnlab.linear.forms import LinearForm, Piece, linear_form
+from pinnlab.linear.forms import LinearForm, linear_form
 from pinnlab.linear.search import ROWS_FINAL, Found, Search, Tell
 from pinnlab.linear.solver import Sheet, heldout, sheet, solve_features
 from pinnlab.linear.space import find_space
+from pinnlab.linear.tangent import tangent
 from pinnlab.newton import route as separable
 from pinnlab.newton.pointwise import Pointwise
 from pinnlab.newton.structure import is_local
@@ -63,15 +65,22 @@ class Iterate:
     features: Features | None
     coefficients: np.ndarray
 
-    def partial(self, partial: Partial, places: np.ndarray) -> np.ndarray:
-        """A derivative of a field at [n, dim] places."""
+    def values(
+        self, partials: Sequence[Partial], places: Sequence[np.ndarray]
+    ) -> np.ndarray:
+        """Derivatives of fields at [n, dim] places of each: [n, partials]."""
         if self.features is None:
-            return np.zeros(len(places))
-        count = self.features.count
-        first = self.system.fields.index(partial.field) * count
-        mine = self.coefficients[first : first + count]
-        wave = self.features.waves(places)[sum(partial.orders) % 2]
-        return wave @ (self.features.factor(partial.orders) * mine)
+            return np.zeros((len(places[0]), len(partials)))
+        every = self.coefficients.reshape(len(self.system.fields), -1)
+        # Most partials are taken at the same places.
+        distinct = {id(place): place for place in places}
+        waves = {key: self.features.waves(place) for key, place in distinct.items()}
+        columns = []
+        for p, place in zip(partials, places, strict=True):
+            mine = every[self.system.fields.index(p.field)]
+            wave = waves[id(place)][sum(p.orders) % 2]
+            columns.append(wave @ (self.features.factor(p.orders) * mine))
+        return np.stack(columns, axis=1)
 
     def between(self, other: "Iterate", part: float) -> "Iterate":
         """On the way to another iterate of the same features."""
@@ -93,14 +102,10 @@ class Linearization:
             self.compiled[term] = Pointwise(system, (term,))
         pointwise = self.compiled[term]
         places = pointwise.locations(points)
-        pairs = list(zip(pointwise.partials, places, strict=True))
-        values = np.stack([self.at.partial(p, w) for p, w in pairs], axis=1)
-        residual, slopes = pointwise(points, values)
-        pieces = tuple(
-            Piece(p.field, p.orders, slopes[:, 0, j, None], w[:, None, :])
-            for j, (p, w) in enumerate(pairs)
-        )
-        return LinearForm(pieces, residual[:, 0] - np.sum(slopes[:, 0] * values, 1))
+        values = self.at.values(pointwise.partials, places)
+        form = tangent(pointwise, points, places, values)
+        slopes = np.concatenate([p.coefficient for p in form.pieces], axis=1)
+        return LinearForm(form.pieces, form.rest - np.sum(slopes * values, axis=1))
 
 
 class GaussNewton:
@@ -124,11 +129,8 @@ class GaussNewton:
 
         **Returns:** None where nothing was resolved.
         """
-        at, aim, share = (
-            Iterate(self.system, None, np.zeros(0)),
-            FIRST_GOAL,
-            FIRST_SHARE,
-        )
+        at = Iterate(self.system, None, np.zeros(0))
+        aim, share = FIRST_GOAL, FIRST_SHARE
         reached, stale = np.inf, 0
         while self.spent < self.seconds and stale < PATIENCE:
             found = self._search(at, max(aim, goal), share)

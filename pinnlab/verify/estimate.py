@@ -13,8 +13,9 @@ from pinnlab.equation.expression import Expression
 from pinnlab.equation.structure import degree
 from pinnlab.evaluation import Evaluator, field_expressions
 from pinnlab.linear.box import FULL
-from pinnlab.linear.forms import LinearForm, Piece, linear_form
+from pinnlab.linear.forms import LinearForm, linear_form
 from pinnlab.linear.search import Search
+from pinnlab.linear.tangent import tangent
 from pinnlab.newton.pointwise import Pointwise
 from pinnlab.newton.structure import is_local
 from pinnlab.residual import Model
@@ -59,13 +60,7 @@ class Tangent:
             self.compiled[term] = pointwise, Evaluator(system, pointwise.partials)
         pointwise, evaluator = self.compiled[term]
         values = evaluator(self.model, points)
-        residual, slopes = pointwise(points, values)
-        places = pointwise.locations(points)
-        pieces = tuple(
-            Piece(p.field, p.orders, slopes[:, 0, j, None], place[:, None, :])
-            for j, (p, place) in enumerate(zip(pointwise.partials, places, strict=True))
-        )
-        return LinearForm(pieces, residual[:, 0])
+        return tangent(pointwise, points, pointwise.locations(points), values)
 
 
 def error_estimate(
