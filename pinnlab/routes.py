@@ -113,23 +113,20 @@ def try_routes(problem: Problem, settings: Settings, job: Job) -> Tried:
     """
     tried = Tried([], Record())
     system = build_system(problem, "rows")
-    for name, suits, solve, needs in _ROUTES:
-        if not tries(settings, name):
-            continue
-        if not suits(system):
-            if settings.strategy == name:
-                message = f"the problem is not {needs} coordinates"
-                key = "solver.strategy"
-                raise ProblemError(message, file=problem.name, key=key)
-            continue
-        asked = settings.strategy == name
-        if name == "newton" and not asked and not gauss_newton.is_due(system):
+    for route in _ROUTES:
+        asked = settings.strategy == route.name
+        if asked and not route.suits(system):
+            message = f"the problem is not {route.needs} coordinates"
+            key = "solver.strategy"
+            raise ProblemError(message, file=problem.name, key=key)
+        if not asked and not (tries(settings, route.name) and route.is_due(system)):
             continue
         # A march needs no search, so a search before it must not take long.
-        more = name == "linear" and "t" in system.coordinates and newton.suits(system)
+        first = route.name == "linear" and "t" in system.coordinates
+        more = first and newton.suits(system)
         share = FIRST_SHARE if more else ROUTE_SHARE
         share = 1.0 if asked else share
-        tried = solve(system, settings, job, share * _left(job, tried), tried)
+        tried = route.solve(system, settings, job, share * _left(job, tried), tried)
         if asked or _suffices(tried, job):
             break
     else:
@@ -148,8 +145,9 @@ def only_trains(problem: Problem, settings: Settings) -> bool:
     """Whether training is all that `try_routes` would try."""
     system = build_system(problem, "rows")
     return not any(
-        tries(settings, name) and (settings.strategy == name or suits(system))
-        for name, suits, *_ in _ROUTES
+        settings.strategy == route.name
+        or (tries(settings, route.name) and route.is_due(system))
+        for route in _ROUTES
     )
 
 
@@ -371,23 +369,41 @@ def _error_of_parameters(
     return lambda theta: error(objective.model(theta))
 
 
+@dataclass(frozen=True)
+class _Route:
+    """A way to solve other than training.
+
+    - `suits`: whether it may be asked for; `is_due`: whether it is tried unasked.
+    - `needs`: what the problem must be, in words.
+    """
+
+    name: str
+    suits: Callable[[System], bool]
+    is_due: Callable[[System], bool]
+    solve: Callable[[System, Settings, Job, float, Tried], Tried]
+    needs: str
+
+
 _ROUTES = (
-    (
+    _Route(
         "linear",
+        linear.suits,
         linear.suits,
         _linear,
         f"linear in its fields with at most {linear.MOST_COORDINATES}",
     ),
-    (
+    _Route(
         "separable",
+        newton.suits,
         newton.suits,
         _separable,
         "free of integrals other than those from the start to now, with at most "
         f"{newton.MOST_COORDINATES}",
     ),
-    (
+    _Route(
         "newton",
         gauss_newton.suits,
+        gauss_newton.is_due,
         _newton,
         f"nonlinear, free of integrals, and with at most {gauss_newton.FULL}",
     ),
