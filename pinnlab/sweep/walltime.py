@@ -54,7 +54,7 @@ def least_span(run: Run) -> float:
     """
     problem = loads_problem(run.problem, run.name)
     settings = read_settings(problem.solver, run.name)
-    if settings.strategy in ("linear", "separable"):
+    if settings.strategy not in ("auto", "nonlinear"):
         return longest_span(run)
     again = 0.0 if only_trains(problem, settings) else ROUTE_SHARE * run.budget
     least = STARTING + again + PERIOD + verification(run)
