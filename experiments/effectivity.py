@@ -30,7 +30,7 @@ from pinnlab.verify.verified import known
 
 
 DESCRIPTION = "Estimates of the error over true errors, for the gallery."
-RUNS = "nonlinear:5,nonlinear:20,auto:20"
+RUNS = "nonlinear:10,auto:15"
 REFERENCE_ERROR, REFERENCE_SECONDS, ESTIMATE_SECONDS = 1e-7, 60.0, 15.0
 GOOD = 3.0
 USABLE_TRUTH = 10.0
