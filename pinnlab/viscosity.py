@@ -104,7 +104,7 @@ def _start(system: System) -> dict[str, Expression]:
     """The initial value of each field that has one."""
     found = {}
     for given in given_values(system):
-        if [n for n, _ in given.place.fixed] == ["t"] and not any(given.partial.orders):
+        if _at_start(system, given.place) and not any(given.partial.orders):
             found[given.partial.field] = given.value
     return found
 
@@ -130,7 +130,8 @@ def _speeds(system: System, start: dict[str, Expression], along: str) -> float:
 
             return array_values(problem, residuals, points, fields)
 
-        return np.stack([at(f) - at("") for f in system.fields], axis=2)
+        flat = at("")
+        return np.stack([at(f) - flat for f in system.fields], axis=2)
 
     with np.errstate(all="ignore"):
         try:
@@ -144,6 +145,10 @@ def _speeds(system: System, start: dict[str, Expression], along: str) -> float:
 def _place(system: System) -> Place:
     """The start."""
     return Place("t = start", (("t", system.problem.axis("t").lower),), None)
+
+
+def _at_start(system: System, place: Place) -> bool:
+    return "t" in system.coordinates and place.fixed == _place(system).fixed
 
 
 def _diffused(system: System, term: Term, eps: tuple[float, ...]) -> Term:
@@ -174,8 +179,7 @@ def _smoothed(system: System, term: Term) -> Term:
                 return change(d) + share * (change(c) - change(d))
         return rebuild(node, change)
 
-    at_start = [n for n, _ in term.place.fixed] == ["t"]
-    if not at_start or not isinstance(term.residual, Expression):
+    if not _at_start(system, term.place) or not isinstance(term.residual, Expression):
         return term
     return replace(term, residual=change(term.residual))
 

@@ -22,14 +22,13 @@ from pinnlab.equation.expression import (
     terms,
     walk,
 )
-from pinnlab.equation.structure import partials, uses_coordinates, uses_fields
+from pinnlab.equation.structure import STEPS, partials, uses_coordinates, uses_fields
 from pinnlab.linear.forms import LinearForm, coordinate_values
 from pinnlab.problem.problem import Place
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term, real_parts
 
 
-STEPS = {"sign", "heaviside", "where"}
 LINE = 2001
 APART = 1e-9
 """Half the distance of the two sides of an edge, relative to the domain."""
