@@ -86,6 +86,15 @@ def test_a_result_without_history_is_drawn(tmp_path: Path):
     save_figure(figure(empty), tmp_path / "run.png", dpi=20)
 
 
+def test_the_history_of_another_way_to_solve_is_a_line_of_its_own():
+    stages = ["separable"] * 2 + ["adam"] * 2 + ["ssbroyden"] * 2
+    columns = {"step": np.array([1, 2, 1, 2, 1, 2]), "loss": 10.0 ** -np.arange(6)}
+    ax = history((columns, stages), Figure().add_subplot())
+    (line,) = (found for found in ax.lines if found.get_label() == "loss")
+    broken = np.isnan(np.asarray(line.get_ydata(), float))
+    assert broken.tolist() == [False, False, True, False, False, False, False]
+
+
 def test_panels_take_data_and_an_axis_and_return_it():
     ax = Figure().add_subplot()
     t = np.linspace(0, 1, 5)

@@ -10,6 +10,10 @@ from pinnlab.plotting.maps import Axis
 from pinnlab.plotting.style import COLORS, GRAY, math, tidy
 
 
+WAYS = ("linear", "separable", "newton")
+"""First words of the stages that are no training."""
+
+
 def curves(
     data: tuple[Axis, Mapping[str, np.ndarray], Mapping[str, np.ndarray]],
     ax: Axes,
@@ -81,9 +85,10 @@ def history(data: tuple[Mapping[str, np.ndarray], Sequence[str]], ax: Axes) -> A
         if name in shown:
             known = np.isfinite(shown[name])
             style = {"marker": ".", "ms": 4} if known.sum() < 40 else {}
+            where = _breaks(np.asarray(stages)[known])
             ax.plot(
-                step[known],
-                shown[name][known],
+                np.insert(step[known], where, np.nan),
+                np.insert(shown[name][known], where, np.nan),
                 color=color,
                 lw=1.4,
                 label=labels[name],
@@ -100,6 +105,13 @@ def history(data: tuple[Mapping[str, np.ndarray], Sequence[str]], ax: Axes) -> A
     if shown:
         ax.legend(loc="best", handlelength=1.5)
     return ax
+
+
+def _breaks(stages: np.ndarray) -> list[int]:
+    """Where another way to solve begins: its numbers do not go on from those before."""
+    words = [str(s).split(" ")[0] for s in stages]
+    ways = [w if w in WAYS else "training" for w in words]
+    return [i for i in range(1, len(ways)) if ways[i] != ways[i - 1]]
 
 
 def running(step: np.ndarray, stages: Sequence[str]) -> np.ndarray:
