@@ -1,5 +1,7 @@
 """Every test runs in 64-bit arithmetic, and knows nothing of its user."""
 
+import signal
+
 import jax
 import pytest
 
@@ -11,6 +13,13 @@ ALONE = {
     "test_sabotage", "test_slurm",
 }  # fmt: skip
 """Files whose slow tests have a budget of time, or share a service."""
+
+
+def pytest_configure() -> None:
+    """Tests interrupt themselves and processes that they start; what a shell has
+    started in the background would ignore that, and so would its children."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -300,15 +300,6 @@ start = { on = "x = 0", equation = "u = 1" }
         solve(short(text, **TINY), budget=60)
 
 
-@pytest.fixture
-def interruptible():
-    """A process that a shell started in the background ignores interrupts."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_leaves_what_there_is():
     fired = []
 

@@ -13,7 +13,7 @@ import pytest
 from test_sweep_experiment import planned
 
 from pinnlab.solution import Solution
-from pinnlab.sweep import supervise
+from pinnlab.sweep import child, supervise
 from pinnlab.sweep.drive import Ending, Tally, cancel, drive
 from pinnlab.sweep.folder import (
     State,
@@ -45,6 +45,9 @@ import os, sys
 open(sys.argv[1] + "/started", "w").write(str(os.getpid()))
 sys.stdin.read()
 """
+LONG = '[solver]\nstrategy = "nonlinear"\noptimizer = "adam"'
+"""With `UNREACHED` a run lasts for its whole budget: it does not end before a test."""
+UNREACHED = "target = [1e-14]"
 KILLED = "import os, sys; print('once', flush=True); os.kill(os.getpid(), 9)"
 
 
@@ -184,7 +187,7 @@ def test_a_run_has_the_threads_and_the_devices_that_it_was_given(
 
 
 def test_a_killed_driver_leaves_no_process_and_its_runs_are_free(tmp_path: Path):
-    plan, folder = saved(tmp_path, "seed = [0]"), tmp_path / "out"
+    plan, folder = saved(tmp_path, f"seed = [0]\n{UNREACHED}", LONG), tmp_path / "out"
     driver = resumed(folder)
     run = plan.runs[0].id
     assert eventually(lambda: state(folder, run) is State.RUNNING)
@@ -198,7 +201,10 @@ def test_a_killed_driver_leaves_no_process_and_its_runs_are_free(tmp_path: Path)
 
 
 def test_an_interrupted_driver_stops_its_runs_and_says_how_to_go_on(tmp_path: Path):
-    plan, folder = saved(tmp_path, "seed = [0, 1]"), tmp_path / "out"
+    plan, folder = (
+        saved(tmp_path, f"seed = [0, 1]\n{UNREACHED}", LONG),
+        tmp_path / "out",
+    )
     driver = resumed(folder)
     run = plan.runs[0].id
     assert eventually(lambda: state(folder, run) is State.RUNNING)
@@ -208,6 +214,28 @@ def test_an_interrupted_driver_stops_its_runs_and_says_how_to_go_on(tmp_path: Pa
     assert "go on with: pinnlab sweep resume" in said
     assert {state(folder, r.id) for r in plan.runs} == {State.MISSING}
     assert not list((folder / "leases").iterdir())
+
+
+def test_a_stop_that_other_code_turns_into_an_error_is_no_failure(
+    tmp_path, monkeypatch
+):
+    plan, folder = saved(tmp_path, "seed = [0]"), tmp_path / "out"
+    run = plan.runs[0].id
+
+    def cut_off(folder, run, signals):
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(1)
+        except BaseException as error:
+            raise RuntimeError("a callback was cut off") from error
+
+    monkeypatch.setattr(child, "solve_spec", cut_off)
+    monkeypatch.setattr(child, "_end_with_the_input", lambda: None)
+    with pytest.raises(SystemExit) as ended:
+        child.main(folder, run)
+    assert ended.value.code == child.STOPPED
+    assert state(folder, run) is State.MISSING
+    assert read_error(folder, run) == ""
 
 
 def resumed(folder: Path) -> subprocess.Popen:

@@ -4,6 +4,8 @@ import os
 import sys
 import threading
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pinnlab.errors import Preempted
@@ -22,7 +24,7 @@ def main(folder: Path, run: str) -> None:
     """
     threading.Thread(target=_end_with_the_input, daemon=True).start()
     try:
-        with listening() as signals:
+        with listening() as signals, _stops(signals):
             solve_spec(folder, run, signals)
     except Preempted as stopped:
         print(stopped, flush=True)
@@ -33,6 +35,18 @@ def main(folder: Path, run: str) -> None:
         # A defect: the driver goes on with the other runs, the log has the details.
         traceback.print_exc()
         _give_up(folder, run, type(error).__name__, f"{error} (see its log)")
+
+
+@contextmanager
+def _stops(signals: Listener) -> Iterator[None]:
+    """An error after a signal is a stop: code that it cuts off, such as a callback of
+    compiled code, may turn it into an error of its own."""
+    try:
+        yield
+    except Exception as error:
+        if signals.received is None or isinstance(error, Preempted):
+            raise
+        raise Preempted(f"stopped by a signal ({type(error).__name__})") from error
 
 
 def solve_spec(folder: Path, run: str, signals: Listener) -> None:
