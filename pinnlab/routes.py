@@ -27,6 +27,7 @@ from pinnlab.problem.problem import Problem
 from pinnlab.programs import Inspect
 from pinnlab.record import Observation, Record, Stop
 from pinnlab.residual import LeastSquares, Model
+from pinnlab.room import make_room
 from pinnlab.sampling import sample
 from pinnlab.scaling import field_scales, parameters_of
 from pinnlab.settings import Settings, settings_table
@@ -111,6 +112,7 @@ def try_routes(problem: Problem, settings: Settings, job: Job) -> Tried:
     Raises `ProblemError` where a route was asked for that does not suit, and
     `FloatingPointError` where no finite loss could be found.
     """
+    make_room()
     tried = Tried([], Record())
     system = build_system(problem, "rows")
     for route in _ROUTES:

@@ -1,18 +1,32 @@
 """Every test runs in 64-bit arithmetic, and knows nothing of its user."""
 
+import os
 import signal
 
-import jax
-import pytest
+
+def _take_cores() -> None:
+    """Workers of pytest-xdist share the cores instead of fighting for them: budgets
+    are times, and the threads of JAX and BLAS are as many as the cores seen first."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "")[2:]
+    if worker and hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        count = int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+        mine = cores[int(worker) :: count] or [cores[int(worker) % len(cores)]]
+        os.sched_setaffinity(0, mine)
+
+
+_take_cores()
+
+import jax  # noqa: E402
+import pytest  # noqa: E402
+
+from pinnlab.room import make_room  # noqa: E402
 
 
 jax.config.update("jax_enable_x64", True)
 
-ALONE = {
-    "test_cases", "test_docs", "test_gallery", "test_new", "test_notebooks",
-    "test_sabotage", "test_slurm",
-}  # fmt: skip
-"""Files whose slow tests have a budget of time, or share a service."""
+ALONE = {"test_slurm"}
+"""Files whose slow tests share a service, and have all cores."""
 
 
 def pytest_configure() -> None:
@@ -37,3 +51,9 @@ def no_profile(tmp_path_factory):
         folder = tmp_path_factory.mktemp("config")
         patch.setenv("XDG_CONFIG_HOME", str(folder))
         yield
+
+
+@pytest.fixture(autouse=True)
+def room():
+    """Hundreds of tests compile in one process."""
+    make_room()

@@ -19,6 +19,7 @@ from pinnlab.problem.file import loads_problem
 from pinnlab.problem.problem import Problem
 from pinnlab.record import Stop
 from pinnlab.residual import Model
+from pinnlab.room import make_room
 from pinnlab.routes import (
     Job,
     Outcome,
@@ -165,6 +166,7 @@ def solve_members(
     for p in problems:
         if examined[id(p)].errors:
             raise ProblemError("\n".join(examined[id(p)].errors), file=p.name)
+    make_room()
     observe = observer(progress, budget)
     job = Job(target, budget, members[0].seed, observe, keeper=keeper)
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):

@@ -9,6 +9,7 @@ from pinnlab.reference.initial_value import marching, read_evolution
 from pinnlab.reference.marched import march_evolution
 from pinnlab.reference.reference import NoReference, Reference
 from pinnlab.reference.steady import solve_steady
+from pinnlab.room import make_room
 
 
 def solve_reference(problem: Problem, *, error: float, seconds: float) -> Reference:
@@ -31,6 +32,7 @@ def solve_reference(problem: Problem, *, error: float, seconds: float) -> Refere
         ```
     """
     begin = time.perf_counter()
+    make_room()
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
         if marching(problem) is None:
             return solve_steady(problem, error=error, seconds=seconds)
