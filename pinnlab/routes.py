@@ -120,7 +120,7 @@ def try_routes(problem: Problem, settings: Settings, job: Job) -> Tried:
         if asked and not route.suits(system):
             message = f"the problem is not {route.needs} coordinates"
             key = "solver.strategy"
-            raise ProblemError(message, file=problem.name, key=key)
+            raise ProblemError(message, file=problem.file, key=key)
         if not asked and not (tries(settings, route.name) and route.is_due(system)):
             continue
         # A march needs no search, so a search before it must not take long.

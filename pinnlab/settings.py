@@ -118,7 +118,7 @@ LEAST = {
 }
 
 
-def read_settings(table: Mapping[str, object], file: str = "") -> Settings:
+def read_settings(table: Mapping[str, object], file: str | None = None) -> Settings:
     """The settings of a `[solver]` table.
 
     Raises `ProblemError` for an unknown key, a wrong type or a value out of range.
@@ -132,7 +132,7 @@ def read_settings(table: Mapping[str, object], file: str = "") -> Settings:
     return settings
 
 
-def _read(kind: type, table: Mapping[str, object], path: str, file: str):
+def _read(kind: type, table: Mapping[str, object], path: str, file: str | None):
     names = {f.name: f for f in dataclasses.fields(kind)}
     values: dict[str, object] = {}
     for key, value in table.items():
@@ -151,7 +151,7 @@ def _read(kind: type, table: Mapping[str, object], path: str, file: str):
     return kind(**values)
 
 
-def _checked(where: str, value: object, kind: type, file: str) -> object:
+def _checked(where: str, value: object, kind: type, file: str | None) -> object:
     if kind is tuple:
         return _counts(where, value, file)
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
@@ -169,7 +169,7 @@ def _checked(where: str, value: object, kind: type, file: str) -> object:
     return value
 
 
-def _counts(where: str, value: object, file: str) -> tuple[int, ...]:
+def _counts(where: str, value: object, file: str | None) -> tuple[int, ...]:
     whole = isinstance(value, list | tuple)
     if whole and all(type(n) is int and 1 <= n < 1e4 for n in value):
         return tuple(int(n) for n in value)

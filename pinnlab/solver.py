@@ -89,8 +89,8 @@ def solve(
     mesh = make_mesh(devices)
     checked = checked or check(problem, target)
     if checked.errors:
-        raise ProblemError("\n".join(checked.errors), file=problem.name)
-    settings = read_settings(problem.solver, f"{problem.name}.toml")
+        raise ProblemError("\n".join(checked.errors), file=problem.file)
+    settings = read_settings(problem.solver, problem.file)
     job = Job(
         target, budget, seed, observer(progress, budget), inspect, keeper, mesh, team
     )
@@ -124,7 +124,7 @@ def assist(
     the status of process 0 where it ends without training.
     """
     mesh = make_mesh(devices)
-    settings = read_settings(problem.solver, f"{problem.name}.toml")
+    settings = read_settings(problem.solver, problem.file)
     seconds = team.told("train")
     job = Job(target, seconds, seed, observer(None, 0), inspect, keeper, mesh, team)
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):

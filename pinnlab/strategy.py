@@ -113,7 +113,7 @@ def _check_weighting(settings: Settings, system: System) -> None:
     if settings.weighting == "attention" and settings.redraw > 0:
         message = "attention is a memory of points that stay: remove solver.redraw"
     if message:
-        file = f"{system.problem.name}.toml"
+        file = system.problem.file
         raise ProblemError(message, file=file, key="solver.weighting")
 
 
@@ -185,7 +185,7 @@ def _check_network(given: NetworkSettings, system: System) -> None:
     """Raise `ProblemError` for settings that do not fit each other."""
 
     def refuse(key: str, message: str) -> NoReturn:
-        file = f"{system.problem.name}.toml"
+        file = system.problem.file
         raise ProblemError(message, file=file, key=f"solver.network.{key}")
 
     own = {"siren": "sin", "kan": "auto"}.get(given.kind, given.activation)

@@ -313,7 +313,7 @@ def test_a_file_holds_every_kind_bit_for_bit(kind, tmp_path):
     ],
 )
 def test_settings_of_networks_that_do_not_fit_are_refused(text, message):
-    problem = loads_problem(HEAT + text, "heat")
+    problem = loads_problem(HEAT + text, "heat.toml")
     with pytest.raises(ProblemError, match=message) as caught:
-        plan(build_system(problem), read_settings(problem.solver, "heat.toml"), 1e-3)
+        plan(build_system(problem), read_settings(problem.solver, problem.file), 1e-3)
     assert "heat.toml: solver.network." in str(caught.value)

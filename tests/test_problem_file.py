@@ -3,9 +3,11 @@
 import jax
 import pytest
 
+from pinnlab.cli.options import load
 from pinnlab.errors import ProblemError
 from pinnlab.problem.build import make_problem
 from pinnlab.problem.file import dump_problem, load_problem, loads_problem
+from pinnlab.solver import solve
 
 
 BURGERS = """
@@ -225,3 +227,40 @@ def test_callables_are_accepted_and_cannot_be_written():
 def test_errors_from_python_name_the_key():
     with pytest.raises(ProblemError, match=r"equations\.e: unknown name 'w'"):
         make_problem(tables(equations={"e": "dxx(w) = 0"}))
+
+
+def test_errors_after_reading_name_the_file_as_it_is(tmp_path):
+    text = changed("[equations]", '[solver]\npoints = "many"\n[equations]')
+    path = tmp_path / "case.toml"
+    path.write_text(text)
+    for problem in (load_problem(path), loads_problem(text, "case.toml")):
+        assert problem.name == "case"
+        with pytest.raises(ProblemError, match=r"^case\.toml: solver\.points: "):
+            solve(problem)
+
+
+def test_files_are_found_beside_the_problem_with_other_values_too(tmp_path):
+    text = changed("[equations]", '[reference]\nfile = "truth.csv"\n[equations]')
+    path = tmp_path / "case.toml"
+    path.write_text(text)
+    found = load(str(path), ["parameters.nu=0.1"])
+    assert found.parameters["nu"] == 0.1
+    assert found.reference.file == str(tmp_path / "truth.csv")
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("parameters.mu", "there is no 'parameters.mu' to set"),
+        ("conditions.wall.equation", "there is no 'conditions.wall' to set"),
+        ("title.x", "'title' is not a table"),
+    ],
+)
+def test_values_are_set_where_there_is_something(tmp_path, key, message):
+    path = tmp_path / "case.toml"
+    path.write_text(BURGERS)
+    with pytest.raises(ProblemError, match=f"^case.toml: .*{message}"):
+        load_problem(path, {key: 1.0})
+    assert load_problem(path, {"solver.network.width": 9}).solver == {
+        "network": {"width": 9}
+    }

@@ -1,12 +1,11 @@
 """Options as users type them: `60s`, `parameters.nu=0.1`; and the problem they name."""
 
-import difflib
 import math
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -71,49 +70,9 @@ def setting(text: str) -> tuple[tuple[str, ...], object]:
         return path, value.strip()
 
 
-def changed(
-    document: Mapping[str, object], settings: Sequence[str]
-) -> dict[str, object]:
-    """The document with `--set` applied; tables are created only below `solver`."""
-    copy = _copied(document)
-    for text in settings:
-        path, value = setting(text)
-        table: dict[str, object] = copy
-        for depth, key in enumerate(path[:-1]):
-            if key not in table and path[0] == "solver":
-                table[key] = {}
-            inner = table.get(key)
-            if not isinstance(inner, dict):
-                _unknown(text, path[: depth + 1], table)
-            table = inner
-        if path[0] == "parameters" and path[-1] not in table:
-            _unknown(text, path, table)
-        table[path[-1]] = value
-    return copy
-
-
 def load(name: str, settings: Sequence[str] | None) -> "Problem":
     """The problem that a path or a gallery name means, with `--set` applied."""
-    path = find_problem(name)
-    import tomli_w
+    from pinnlab.problem.file import load_problem
 
-    from pinnlab.problem.file import load_problem, loads_problem
-
-    problem = load_problem(path)
-    if not settings:
-        return problem
-    document = tomllib.loads(path.read_text(encoding="utf-8"))
-    return loads_problem(tomli_w.dumps(changed(document, settings)), path.name)
-
-
-def _copied(document: Mapping[str, object]) -> dict[str, object]:
-    return {k: _copied(v) if isinstance(v, Mapping) else v for k, v in document.items()}
-
-
-def _unknown(text: str, path: tuple[str, ...], table: Mapping[str, object]) -> NoReturn:
-    near = difflib.get_close_matches(path[-1], table, 1)
-    known = ", ".join(map(str, table))
-    raise ProblemError(
-        f"--set {text}: there is no '{'.'.join(path)}' (there are: {known})",
-        hint=f"did you mean '{near[0]}'?" if near else None,
-    )
+    changes = [setting(text) for text in settings or ()]
+    return load_problem(find_problem(name), {".".join(p): v for p, v in changes})

@@ -97,7 +97,7 @@ def solve_ensemble(
     """
     if not seeds or len(set(seeds)) < len(seeds):
         message = f"expected one seed or more, no two alike; found {list(seeds)}"
-        raise ProblemError(message, file=problem.name)
+        raise ProblemError(message, file=problem.file)
     problems = [with_parameters(problem, values) for values in parameters]
     members = [Member(p, seed) for p in problems for seed in seeds]
     found = solve_members(
@@ -134,13 +134,13 @@ def with_parameters(problem: Problem, values: Mapping[str, float]) -> Problem:
             names = ", ".join(problem.parameters) or "none"
             message = f"there is no parameter '{name}' (parameters: {names})"
             hint = nearest(name, problem.parameters)
-            raise ProblemError(message, file=problem.name, hint=hint)
+            raise ProblemError(message, file=problem.file, hint=hint)
     if not problem.source:
         message = "parameters of a problem with Python functions cannot be replaced"
         hint = "build a problem for each value"
-        raise ProblemError(message, file=problem.name, hint=hint)
+        raise ProblemError(message, file=problem.file, hint=hint)
     changes = {f"parameters.{name}": value for name, value in values.items()}
-    return loads_problem(problem.source, problem.name, changes)
+    return loads_problem(problem.source, problem.file or problem.name, changes)
 
 
 def solve_members(
@@ -165,7 +165,7 @@ def solve_members(
     examined = {id(p): checked or check(p, target) for p in problems}
     for p in problems:
         if examined[id(p)].errors:
-            raise ProblemError("\n".join(examined[id(p)].errors), file=p.name)
+            raise ProblemError("\n".join(examined[id(p)].errors), file=p.file)
     make_room()
     observe = observer(progress, budget)
     job = Job(target, budget, members[0].seed, observe, keeper=keeper)
@@ -186,8 +186,7 @@ def _outcomes(
 ) -> list[Found]:
     """Members that only train together, the others one after another."""
     settings = {
-        id(m.problem): read_settings(m.problem.solver, f"{m.problem.name}.toml")
-        for m in members
+        id(m.problem): read_settings(m.problem.solver, m.problem.file) for m in members
     }
     if all(only_trains(m.problem, settings[id(m.problem)]) for m in members):
         return trained_in_groups(_prepared(members, settings, job), job, layout)

@@ -55,6 +55,7 @@ def make_problem(
             reference=read_reference(subtable(table, "reference")),
             title=string(table, "title"),
             name=name,
+            file=file,
             source="" if has_functions(table) else _source(table),
         )
         check_usage(table)

@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NoReturn
 
 from pinnlab.errors import ProblemError, nearest, quoted
 from pinnlab.problem.build import make_problem
@@ -11,6 +12,9 @@ from pinnlab.problem.problem import Problem
 
 MAX_BYTES = 1_000_000
 MAX_DOTS = 1000
+
+OPTIONAL = ("solver", "reference")
+"""Tables that a problem may lack; settings put values into them all the same."""
 
 
 def load_problem(
@@ -45,7 +49,8 @@ def loads_problem(
     text: str, name: str = "problem", overrides: Mapping[str, object] | None = None
 ) -> Problem:
     """The problem in a text. `name` stands for the file in errors."""
-    return _loads(text.encode("utf-8", "surrogatepass"), name, name, overrides or {})
+    data = text.encode("utf-8", "surrogatepass")
+    return _loads(data, name.removesuffix(".toml"), name, overrides or {})
 
 
 def _loads(
@@ -97,24 +102,28 @@ def _check_dots(data: bytes, file: str) -> None:
 
 
 def _override(table: dict[str, object], key: str, value: object, file: str) -> None:
-    """Put a value under a dotted key; a parameter must be there already."""
+    """Put a value under a dotted key; tables begin only below those that are options,
+    and a parameter must be there already."""
     *path, last = key.split(".")
     if not all((*path, last)):
         raise ProblemError(f"{quoted(key)} is no key such as parameters.nu", file=file)
-    for part in path:
+    for depth, part in enumerate(path, start=1):
+        if part not in table and path[0] not in OPTIONAL:
+            _refuse(".".join(path[:depth]), table, file)
         inner = table.setdefault(part, {})
         if not isinstance(inner, dict):
             raise ProblemError(f"'{part}' is not a table", file=file, key=key)
         table = inner
     if path == ["parameters"] and last not in table:
-        names = ", ".join(table)
-        raise ProblemError(
-            f"there is no parameter {quoted(last)} (parameters: {names})",
-            file=file,
-            key=key,
-            hint=nearest(last, table),
-        )
+        _refuse(key, table, file)
     table[last] = value
+
+
+def _refuse(key: str, table: Mapping[str, object], file: str) -> NoReturn:
+    last = key.split(".")[-1]
+    known = ", ".join(table) or "none"
+    message = f"there is no {quoted(key)} to set (there are: {known})"
+    raise ProblemError(message, file=file, hint=nearest(last, table))
 
 
 def dump_problem(problem: Problem) -> str:
@@ -125,6 +134,6 @@ def dump_problem(problem: Problem) -> str:
     if not problem.source:
         raise ProblemError(
             "equations given as Python functions cannot be written to a file",
-            file=problem.name,
+            file=problem.file,
         )
     return problem.source

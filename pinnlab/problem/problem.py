@@ -99,8 +99,8 @@ class ReferenceChoice:
 class Problem:
     """A differential equation with everything that makes its solution unique.
 
-    `source` is its TOML text, "" where it has equations given as functions; it and
-    `name` do not count in comparisons.
+    `source` is its TOML text, "" where it has equations given as functions; it, `name`
+    and `file`, which errors name, do not count in comparisons.
     """
 
     axes: tuple[Axis, ...]
@@ -115,6 +115,7 @@ class Problem:
     reference: ReferenceChoice = ReferenceChoice()
     title: str = ""
     name: str = field(default="problem", compare=False)
+    file: str | None = field(default=None, compare=False)
     source: str = field(default="", compare=False)
 
     def _repr_html_(self) -> str:

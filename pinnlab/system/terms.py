@@ -105,7 +105,7 @@ def _terms(
         key = f"{kind}s.{name}"
         message = str(error)
         raise ProblemError(
-            message, file=problem.name, key=key, text=equation.text
+            message, file=problem.file, key=key, text=equation.text
         ) from error
     return [
         replace(term, name=name + suffix, residual=part)

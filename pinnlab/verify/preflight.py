@@ -92,7 +92,7 @@ def check(problem: Problem, target: float = 1e-3) -> Preflight:
     Raises `ProblemError` for what makes no sense at all (an empty place, an unknown
     setting).
     """
-    settings = read_settings(problem.solver, f"{problem.name}.toml")
+    settings = read_settings(problem.solver, problem.file)
     with jax.enable_x64(True):
         system = build_system(problem, settings.enforce)
         chosen = plan(system, settings, target)
