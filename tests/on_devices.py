@@ -83,6 +83,8 @@ def steps(optimizer: AbstractOptimizer) -> dict[str, object]:
     """After one and ten steps: errors, and which copies differ.
 
     The errors are those of the parameters, and of the rows relative to those before.
+    `nudged` are the errors of one device against itself after ten steps, where the
+    parameters begin up to one unit in the last place apart: what rounding makes of them.
     """
 
     def run(objective, theta, count):
@@ -105,6 +107,11 @@ def steps(optimizer: AbstractOptimizer) -> dict[str, object]:
         change = np.linalg.norm(rows - others) / np.linalg.norm(before)
         error = relative(carry[0], expected[0])
         result[name] = (error, float(change), disagreement(carry, "carry"))
+    objective, theta = here
+    apart = jnp.where(jnp.arange(theta.size) % 2, jnp.nextafter(theta, jnp.inf), theta)
+    carry, rows, _ = alone(objective, apart, jnp.asarray(10))
+    change = np.linalg.norm(np.asarray(rows) - others) / np.linalg.norm(before)
+    result["nudged"] = (relative(carry[0], expected[0]), float(change))
     return result
 
 

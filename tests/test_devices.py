@@ -48,10 +48,12 @@ def test_steps_are_the_same_to_rounding_and_copies_stay_equal(found, optimizer):
     assert max(error, rows) < 1e-11
     assert differs is None
     error, rows, differs = found[optimizer]["ten"]
-    # J'J squares the condition, and its steps amplify rounding by as much.
-    loose = optimizer == "LevenbergMarquardt"
-    assert rows < (1e-6 if loose else 1e-8)
-    assert error < (1e-4 if loose else 1e-8)
+    # Levenberg-Marquardt makes 1e-5 of one unit in the last place of its beginning, on
+    # one device too, along directions that hardly change the rows.
+    nudged, moved = found[optimizer]["nudged"]
+    assert error < max(1e-8, 3 * nudged)
+    assert rows < max(1e-8, 3 * moved)
+    assert optimizer == "LevenbergMarquardt" or max(nudged, moved) < 1e-9
     assert differs is None
 
 
