@@ -1,13 +1,18 @@
 """A system and settings put together: the network and the least-squares problem."""
 
+import math
 from collections.abc import Sequence
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, PRNGKeyArray
 
+from pinnlab.equation.expression import Expression
+from pinnlab.equation.structure import partials
+from pinnlab.memory import device_memory
 from pinnlab.network import (
     AbstractNetwork,
     Scaled,
@@ -16,10 +21,12 @@ from pinnlab.network import (
     make_network,
     trainable,
 )
+from pinnlab.pieces import Pieces, Sizes, pieces_for
 from pinnlab.residual import Block, LeastSquares, make_rows
 from pinnlab.sampling import sample
 from pinnlab.scaling import parameters_of, term_scale
 from pinnlab.settings import FEATURES, Settings
+from pinnlab.system.reflected import reflected
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
 from pinnlab.weighting import POINTWISE
@@ -34,7 +41,7 @@ def network_of(
     """The network that the settings describe."""
     axes, names = system.problem.axes, system.coordinates
     if settings.strategy == "separable":
-        return _separable(system)
+        return _separable(system, settings.network.mirrored)
     net = settings.network
     # Features of the linear route are periodic by their frequencies.
     periodic = () if settings.strategy in FEATURES else system.problem.periodic
@@ -64,8 +71,10 @@ def network_of(
     return blank_pieces(network, len(names), len(system.fields), time)
 
 
-def _separable(system: System) -> AbstractNetwork:
+def _separable(system: System, is_mirrored: bool) -> AbstractNetwork:
     """A separable network with the fewest numbers: those of a solution replace them."""
+    if is_mirrored:
+        system = reflected(system)
     axes, names = system.problem.axes, system.coordinates
     return blank_separable(
         tuple(a.lower for a in axes),
@@ -97,10 +106,32 @@ def least_squares(
     moving, fixed = eqx.partition(network, trainable(network))
     theta, unravel = ravel_pytree(jax.tree.map(lambda a: a.astype(dtype), moving))
     parameters = {k: v.astype(dtype) for k, v in parameters_of(system).items()}
-    blocks = [_block(system, settings, system.equations, network, seed, dtype)]
-    for term in system.penalties:
-        blocks.append(_block(system, settings, (term,), network, seed, dtype))
+    pieces = pieces_for(sizes_of(system, settings, theta.size), device_memory())
+    make = lambda terms: _block(system, settings, terms, network, seed, dtype, pieces)
+    blocks = [make(system.equations), *(make((t,)) for t in system.penalties)]
     return LeastSquares(tuple(blocks), parameters, unravel, fixed), theta
+
+
+def sizes_of(system: System, settings: Settings, parameters: int) -> Sizes:
+    """What the network and its derivatives need at one point."""
+    net = settings.network
+    return Sizes(
+        layer=net.width * math.prod(net.windows) * _channels(system),
+        depth=net.depth,
+        row=len(system.equations) * parameters,
+        bytes=jnp.dtype(settings.precision).itemsize,
+    )
+
+
+def _channels(system: System) -> int:
+    """The number of partial derivatives that the network propagates."""
+    closed: set[tuple[int, ...]] = set()
+    for term in system.equations:
+        if isinstance(term.residual, Expression):
+            for p in partials(term.residual):
+                shape = tuple(n + 1 for n in p.orders)
+                closed.update(tuple(int(i) for i in k) for k in np.ndindex(shape))
+    return max(1, len(closed))
 
 
 def _block(
@@ -110,6 +141,7 @@ def _block(
     network: AbstractNetwork,
     seed: int,
     dtype: jnp.dtype,
+    pieces: Pieces,
 ) -> Block:
     problem, first = system.problem, terms[0]
     is_equation = first.kind == "equation"
@@ -135,6 +167,7 @@ def _block(
         jnp.zeros((count, rows.width), dtype),
         jnp.asarray(scale, dtype),
         jnp.full(len(terms), weight, dtype),
+        pieces,
     )
     parameters = {k: v.astype(dtype) for k, v in parameters_of(system).items()}
     return block.moved(parameters, jnp.asarray(points, dtype))

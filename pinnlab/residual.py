@@ -26,16 +26,9 @@ from pinnlab.equation.structure import static_nodes
 from pinnlab.fields import Fields, Model, partials_by_jets
 from pinnlab.network import AbstractNetwork
 from pinnlab.optimizer.objective import AbstractObjective, Carry, Visit
+from pinnlab.pieces import Pieces
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
-
-
-MOST_AT_ONCE = 8192
-"""Points at which residuals are computed at one time: a bound on the memory."""
-
-
-PIECE = 1024
-"""Points for which the gradient is computed at one time."""
 
 
 class Rows(eqx.Module):
@@ -107,7 +100,8 @@ class Block(eqx.Module):
 
     Points that are `moving` are drawn from the box between `lower` and `upper`; if
     `adaptive`, by residual. There are `count` points; those that may follow them are
-    copies, without weight, so that every device has as many.
+    copies, without weight, so that every device has as many. `pieces` says how many are
+    computed at one time.
     """
 
     rows: Rows
@@ -120,6 +114,7 @@ class Block(eqx.Module):
     known: Float[Array, "points nodes"]
     scale: Float[Array, " terms"]
     weight: Float[Array, " terms"]
+    pieces: Pieces = eqx.field(static=True, default=Pieces())
 
     def raw(self, model: Model) -> Float[Array, "points terms"]:
         """The unscaled residuals at the block's points, a piece of many at a time."""
@@ -128,9 +123,9 @@ class Block(eqx.Module):
             return self.rows(model, *data)
 
         data = self.points, self.known
-        if self.points.shape[0] <= MOST_AT_ONCE:
+        if self.points.shape[0] <= self.pieces.residuals:
             return jax.vmap(row)(data)
-        return jax.lax.map(row, data, batch_size=MOST_AT_ONCE)
+        return jax.lax.map(row, data, batch_size=self.pieces.residuals)
 
     @property
     def factor(self) -> Float[Array, " terms"]:
@@ -162,7 +157,6 @@ class LeastSquares(AbstractObjective):
     parameters: dict[str, Array]
     unravel: Callable[[Array], AbstractNetwork] = eqx.field(static=True)
     fixed: AbstractNetwork
-    chunk: int = eqx.field(static=True, default=512)
     mesh: Mesh = eqx.field(static=True, default_factory=single)
 
     def model(self, theta: Float[Array, " P"]) -> Model:
@@ -284,7 +278,7 @@ class LeastSquares(AbstractObjective):
         for block in self.blocks:
             data = (block.points, block.known, self._real(block))
             total = block.points.shape[0]
-            size = piece_size(total)
+            size = piece_size(total, block.pieces.gradient)
             count, rest = divmod(total, size)
 
             def add(sums, piece, block=block):
@@ -323,7 +317,7 @@ class LeastSquares(AbstractObjective):
         found = jax.lax.map(
             row,
             (block.points, block.known),
-            batch_size=min(self.chunk, block.points.shape[0]),
+            batch_size=min(block.pieces.jacobian, block.points.shape[0]),
         )
         found = found * block.factor[:, None]
         return _without_copies(found, self._real(block)).reshape(-1, theta.size)
@@ -417,7 +411,7 @@ class Known(AbstractObjective):
         return self.unravel(theta)
 
 
-def piece_size(count: int, most: int = PIECE) -> int:
+def piece_size(count: int, most: int) -> int:
     """The points of a piece: few equal pieces of at most `most`, if `count` has such.
 
     Measured on Burgers (3 x 30, 6000 points): the gradient in pieces of 1000 points,

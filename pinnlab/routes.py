@@ -245,7 +245,6 @@ def _separable(
     target, confirmed = job.target, False
     points = sample(system.problem, EVERYWHERE, 2048, job.seed)
     scales = (1.0,) * len(system.fields)
-    full = separable_settings(settings)
     while True:
         try:
             found = newton.solve_separable(system, target, seconds, job.observe)
@@ -255,6 +254,7 @@ def _separable(
         if found.network is None:
             return Tried(tried.outcomes, _merged(tried.record, found.record))
         model = Model(found.network, parameters_of(system))
+        full = separable_settings(settings, found.is_mirrored)
         heldout = heldout_of(system, model, job.seed)
         outcome = Outcome(
             system, full, scales, model, points, heldout, found.record,

@@ -37,7 +37,8 @@ class NetworkSettings:
     its own network. For one `kind` alone: `frequency` is the highest of the first
     layer ("siren"), `degree` that of the polynomials ("kan"), `windows` how many there
     are along each coordinate ("fbpinn"). `pieces` of the domain with features of their
-    own and the number of `singular` functions are filled in by the linear strategy.
+    own and the number of `singular` functions are filled in by the linear strategy,
+    and whether the line is `mirrored` (half a period) by the separable one.
     """
 
     kind: str = "mlp"
@@ -54,6 +55,7 @@ class NetworkSettings:
     windows: tuple[int, ...] = ()
     pieces: int = 1
     singular: int = 0
+    mirrored: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,8 @@ class Settings:
 
 FEATURES = ("linear", "newton")
 """The strategies whose networks are one layer of features."""
+FILLED_IN = {"pieces": "linear", "singular": "linear", "mirrored": "separable"}
+"""Settings of networks that a strategy writes into results."""
 CHOICES = {
     "solver.strategy": ("auto", "linear", "separable", "newton", "nonlinear"),
     "solver.optimizer": OPTIMIZERS,
@@ -124,9 +128,10 @@ def read_settings(table: Mapping[str, object], file: str | None = None) -> Setti
     Raises `ProblemError` for an unknown key, a wrong type or a value out of range.
     """
     settings = _read(Settings, table, "solver", file)
-    for key, least in (("pieces", 1), ("singular", 0)):
-        if getattr(settings.network, key) > least and settings.strategy != "linear":
-            message = "only the linear strategy has these, and it fills them in"
+    for key, strategy in FILLED_IN.items():
+        default = getattr(NetworkSettings, key)
+        if getattr(settings.network, key) != default and settings.strategy != strategy:
+            message = f"only the {strategy} strategy has these, and it fills them in"
             where = f"solver.network.{key}"
             raise ProblemError(message, file=file, key=where)
     return settings

@@ -84,7 +84,7 @@ def steps(optimizer: AbstractOptimizer) -> dict[str, object]:
 
     The errors are those of the parameters, and of the rows relative to those before.
     `nudged` are the errors of one device against itself after ten steps, where the
-    parameters begin up to one unit in the last place apart: what rounding makes of them.
+    parameters begin up to one unit in the last place apart: what rounding makes.
     """
 
     def run(objective, theta, count):

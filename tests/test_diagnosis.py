@@ -134,7 +134,7 @@ def test_a_transfer_inside_the_step_is_seen(compiled):
 
 
 def test_a_step_that_does_not_fit_is_refused_before_it_runs(compiled, monkeypatch):
-    monkeypatch.setattr("pinnlab.diagnosis.watch.free_memory", lambda: 1000)
+    monkeypatch.setattr("pinnlab.diagnosis.watch.free_device_memory", lambda: 1000)
     with pytest.raises(MemoryError, match=r"a step needs .* lower solver\.points"):
         trained(Watch(), compiled)
 

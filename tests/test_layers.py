@@ -11,6 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "pinnlab"
 # A module may import from its own layer and from layers above it in this list.
 LAYERS = [
     {"cache", "errors", "signals", "result", "record", "metrics", "team", "room"},
+    {"memory", "pieces"},
     {"data", "devices"},
     {"equation"},
     {"problem"},

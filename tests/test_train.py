@@ -1,5 +1,6 @@
 """The training loop: compiled once, points redrawn, rollback, limits."""
 
+import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -10,6 +11,7 @@ import pytest
 
 from pinnlab.assembly import least_squares, network_of
 from pinnlab.optimizer import LBFGS, Adam, LevenbergMarquardt, SSBroyden
+from pinnlab.pieces import Pieces
 from pinnlab.points import look
 from pinnlab.problem.file import loads_problem
 from pinnlab.programs import Stage, compiled
@@ -109,7 +111,7 @@ def test_gradient_is_the_jacobians_product_and_pieces_do_not_matter():
     [(100, 100), (1024, 1024), (4000, 1000), (2048, 1024), (0, 0), (100_003, 1024)],
 )
 def test_pieces_are_equal_where_they_can_be(count, expected):
-    assert piece_size(count) == expected
+    assert piece_size(count, 1024) == expected
 
 
 def test_a_prime_number_of_points_is_cut_too():
@@ -121,11 +123,11 @@ def test_a_prime_number_of_points_is_cut_too():
     np.testing.assert_allclose(gradient, expected[1], rtol=1e-9, atol=1e-12)
 
 
-def test_residuals_at_many_points_come_in_pieces(monkeypatch):
+def test_residuals_at_many_points_come_in_pieces():
     objective, theta = setup(points=100)
     block, model = objective.blocks[0], objective.model(theta)
     whole = block.raw(model)
-    monkeypatch.setattr("pinnlab.residual.MOST_AT_ONCE", 32)
+    block = dataclasses.replace(block, pieces=Pieces(residuals=32))
     np.testing.assert_allclose(block.raw(model), whole, rtol=1e-9, atol=1e-12)
 
 

@@ -15,6 +15,7 @@ import typer
 
 from pinnlab.cli.options import Json
 from pinnlab.cli.terminal import Status, friendly
+from pinnlab.memory import total_memory
 
 
 PACKAGES = (
@@ -192,11 +193,8 @@ def _cores() -> int | None:
 
 
 def _memory() -> str:
-    names = getattr(os, "sysconf_names", {})
-    if "SC_PHYS_PAGES" not in names:
-        return "unknown"
-    size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return f"{size / 2**30:.0f} GB"
+    size = total_memory()
+    return "unknown" if size is None else f"{size / 2**30:.0f} GB"
 
 
 def _version(name: str) -> str | None:

@@ -4,7 +4,6 @@ Wraps the programs of each stage, so that training without it costs nothing.
 """
 
 import logging
-import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ import numpy as np
 from jaxtyping import Array
 
 from pinnlab.devices import disagreement, fingerprint, single
+from pinnlab.memory import free_device_memory
 from pinnlab.points import look
 from pinnlab.programs import Programs, Stage
 from pinnlab.residual import LeastSquares
@@ -59,7 +59,7 @@ class Watch:
         """
         needed = memory_of(programs.advance)
         self.step_memory = max(self.step_memory, needed)
-        free = free_memory()
+        free = free_device_memory()
         if free is not None and needed > free:
             raise MemoryError(
                 f"({stage.name}: a step needs {needed / MEGABYTE:.0f} MB, "
@@ -195,16 +195,6 @@ def memory_of(program: Callable) -> int:
         + found.temp_size_in_bytes
         - found.alias_size_in_bytes
     )
-
-
-def free_memory() -> int | None:
-    """Free bytes on the first device; None where they cannot be known."""
-    stats = jax.local_devices()[0].memory_stats()
-    if stats and "bytes_limit" in stats:
-        return stats["bytes_limit"] - stats.get("bytes_in_use", 0)
-    if "SC_AVPHYS_PAGES" not in os.sysconf_names:
-        return None
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _check(name: str, problems: list[str]) -> RunCheck:

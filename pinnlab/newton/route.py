@@ -10,6 +10,7 @@ import numpy as np
 from pinnlab.network.separable import Separable
 from pinnlab.newton.march import March, Slabs
 from pinnlab.newton.memory import localized
+from pinnlab.newton.mirror import mirrored
 from pinnlab.newton.steady import Tell, solve_steady
 from pinnlab.newton.structure import Evolution, evolution_of, is_local
 from pinnlab.record import Observation, Record
@@ -32,12 +33,14 @@ class Found:
 
     - `network`: None where it did not converge, or time did not suffice.
     - `estimate`: of the relative error, from the tails of the coefficients.
+    - `is_mirrored`: whether the network is that of the `reflected` problem.
     """
 
     network: Separable | None
     estimate: float
     words: str
     record: Record
+    is_mirrored: bool = False
 
 
 def suits(system: System) -> bool:
@@ -61,11 +64,13 @@ def solve_separable(
     - `target`: the relative error wanted; tails are kept a factor below it.
     - `seconds`: the time that may be used.
     """
-    asked, system = system, localized(system)
-    evolution = evolution_of(system)
     tolerance = float(np.clip(target * PER_TARGET, FINEST, COARSEST))
     record = Record()
     began = time.perf_counter()
+    longer = mirrored(system)
+    asked = longer or system
+    system = localized(asked)
+    evolution = evolution_of(system)
 
     def tell(count: int, measure: float) -> None:
         elapsed = time.perf_counter() - began
@@ -85,7 +90,8 @@ def solve_separable(
         return Found(None, np.inf, "", record)
     slabs = slabs.only(len(asked.fields))
     network = as_network(asked, slabs, evolution.axis if evolution else 0)
-    return Found(network, estimate, _words(network, evolution), record)
+    words = _words(network, evolution, longer is not None)
+    return Found(network, estimate, words, record, longer is not None)
 
 
 def _steady(
@@ -119,9 +125,10 @@ def as_network(system: System, slabs: Slabs, march: int) -> Separable:
     )
 
 
-def _words(network: Separable, evolution: Evolution | None) -> str:
+def _words(network: Separable, evolution: Evolution | None, is_mirrored: bool) -> str:
     slabs, _, *modes = network.coefficients.shape
     size = " x ".join(str(m) for m in modes)
     kind = "Chebyshev polynomials" + (" and harmonics" if network.periodic else "")
+    kind += " of a period with mirrors" * is_mirrored
     where = "" if evolution is None else f" in {slabs} time slabs"
     return f"separable features ({size} {kind}){where}, Gauss-Newton"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pinnlab.errors import ProblemError, nearest
+from pinnlab.memory import free_memory
 from pinnlab.sweep.plan import Plan
 from pinnlab.sweep.resources import SCHEDULERS, Resources
 from pinnlab.sweep.supervise import Job, Outcome, supervise
@@ -91,7 +92,7 @@ def local_size(resources: Resources) -> int:
     """The number of runs that fit the cores, memory and GPUs of this computer."""
     fitting = [
         _cores() // resources.cpus,
-        memory_available() // resources.memory,
+        (free_memory() or resources.memory) // resources.memory,
     ]
     if resources.gpus:
         fitting.append(len(_device_groups(resources.gpus)))
@@ -103,16 +104,6 @@ def _cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def memory_available() -> int:
-    """Bytes of memory that are free for new processes."""
-    try:
-        with open("/proc/meminfo") as file:
-            table = dict(line.split(":", 1) for line in file)
-        return int(table["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError):
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _device_groups(gpus: int) -> list[str]:

@@ -1,24 +1,21 @@
 """Preflight: what can be known to be wrong before any training."""
 
 import math
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeGuard
 
 import equinox as eqx
 import jax
-import numpy as np
 
-from pinnlab.assembly import network_of
-from pinnlab.equation.expression import Expression
+from pinnlab.assembly import network_of, sizes_of
 from pinnlab.equation.format import pretty
-from pinnlab.equation.structure import partials
 from pinnlab.linear import gauss_newton
 from pinnlab.linear import route as linear
+from pinnlab.memory import device_memory
 from pinnlab.newton import route as newton
+from pinnlab.pieces import pieces_for
 from pinnlab.problem.problem import Problem
-from pinnlab.residual import MOST_AT_ONCE, PIECE
 from pinnlab.sampling import sample
 from pinnlab.settings import Settings, read_settings
 from pinnlab.strategy import Plan, plan, tries
@@ -101,7 +98,7 @@ def check(problem: Problem, target: float = 1e-3) -> Preflight:
         full = chosen.settings
         count = _parameter_count(system, full)
         memory = _megabytes(system, full, count)
-        available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6
+        available = (device_memory() or math.inf) / 1e6
         if memory > 0.9 * available:
             errors.append(
                 f"about {memory:.3g} MB of memory are needed, this machine has "
@@ -178,22 +175,12 @@ def _megabytes(system: System, full: Settings, count: int) -> float:
         "engd_w": 4 * rows**2 + rows * count,
         "spring": 4 * rows**2 + rows * count,
     }.get(full.optimizer, 0)
-    net, candidates = full.network, full.pool * full.points
-    jets = net.width * math.prod(net.windows) * _channels(system)
-    backward = 6 * net.depth * min(full.points, PIECE)
-    work = jets * (backward + 3 * min(candidates, MOST_AT_ONCE))
-    return 250 + 8 * (matrices + work + CANDIDATE * candidates) / 1e6
-
-
-def _channels(system: System) -> int:
-    """The number of partial derivatives that the network propagates."""
-    closed: set[tuple[int, ...]] = set()
-    for term in system.equations:
-        if isinstance(term.residual, Expression):
-            for p in partials(term.residual):
-                shape = tuple(n + 1 for n in p.orders)
-                closed.update(tuple(int(i) for i in k) for k in np.ndindex(shape))
-    return max(1, len(closed))
+    candidates = full.pool * full.points
+    sizes = sizes_of(system, full, count)
+    pieces = pieces_for(sizes, device_memory())
+    work = sizes.gradient * min(full.points, pieces.gradient)
+    work += sizes.residual * min(candidates, pieces.residuals)
+    return 250 + (sizes.bytes * (matrices + CANDIDATE * candidates) + work) / 1e6
 
 
 def _condition_note(system: System, term: Term, points: int) -> ConditionNote:
