@@ -23,6 +23,7 @@ from pinnlab.linear import gauss_newton
 from pinnlab.linear import route as linear
 from pinnlab.network import AbstractNetwork
 from pinnlab.newton import route as newton
+from pinnlab.newton.mirror import mirrored
 from pinnlab.problem.problem import Problem
 from pinnlab.programs import Inspect
 from pinnlab.record import Observation, Record, Stop
@@ -243,18 +244,19 @@ def _separable(
     A first solution that was cheap is confirmed, and improved, by a finer one.
     """
     target, confirmed = job.target, False
+    longer = mirrored(system)
+    full = separable_settings(settings, longer is not None)
     points = sample(system.problem, EVERYWHERE, 2048, job.seed)
     scales = (1.0,) * len(system.fields)
     while True:
         try:
-            found = newton.solve_separable(system, target, seconds, job.observe)
+            found = newton.solve_separable(system, target, seconds, job.observe, longer)
         except KeyboardInterrupt:
             return tried.interrupted()
         spent = found.record.train_seconds
         if found.network is None:
             return Tried(tried.outcomes, _merged(tried.record, found.record))
         model = Model(found.network, parameters_of(system))
-        full = separable_settings(settings, found.is_mirrored)
         heldout = heldout_of(system, model, job.seed)
         outcome = Outcome(
             system, full, scales, model, points, heldout, found.record,

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pinnlab import loads_problem
+from pinnlab import Solution, loads_problem, solve
 from pinnlab.assembly import network_of
 from pinnlab.network import Separable
 from pinnlab.network.basis import decay, harmonics
@@ -19,6 +19,7 @@ from pinnlab.newton.harmonic import (
     amplitudes,
     coefficients,
 )
+from pinnlab.newton.mirror import mirrored
 from pinnlab.newton.resolution import Resolution
 from pinnlab.newton.space import Space
 from pinnlab.newton.structure import evolution_of
@@ -57,6 +58,24 @@ growth = "dt(u) = 5*u*(1 - u)"
 [conditions]
 initial = { on = "t = 0", equation = "u = (1 + x)/4" }
 """
+
+
+MIRRORS = """
+coordinates = { t = [0, 0.5], x = [0, 1] }
+fields = ["u"]
+[equations]
+flow = "dt(u) + FLUX = 0.1*dxx(u)"
+[conditions]
+initial = { on = "t = 0", equation = "u = INITIAL" }
+walls = { on = ["x = 0", "x = 1"], equation = "WALL" }
+[solver]
+strategy = "separable"
+"""
+
+
+def a_flow(flux: str, initial: str, wall: str):
+    text = MIRRORS.replace("FLUX", flux).replace("INITIAL", initial)
+    return loads_problem(text.replace("WALL", wall), "flow")
 
 
 def a_slab(coordinates, march, modes):
@@ -203,7 +222,57 @@ def test_points_that_know_nothing_of_each_other_need_no_period():
     assert system.joined == ()
     assert build_system(loads_problem(KINK, "kink"), "rows").joined == (1,)
     # A file has the coefficients; the functions are those of the problem.
-    settings = separable_settings(Settings())
+    settings = separable_settings(Settings(), False)
     again = network_of(system, settings, (1.0,), jax.random.key(0))
     assert isinstance(again, Separable) and found.network is not None
     assert again.periodic == found.network.periodic == ()
+
+
+@pytest.mark.parametrize(
+    ("flux", "initial", "wall"),
+    [
+        ("u*dx(u)", "sin(pi*x) + sin(2*pi*x)/2", "u = 0"),
+        ("u^2*(1 - u)", "cos(pi*x)/2 + cos(3*pi*x)", "dn(u) = 0"),
+    ],
+)
+def test_walls_that_are_mirrors_make_a_period(tmp_path, flux, initial, wall):
+    problem = a_flow(flux, initial, wall)
+    system = build_system(problem, "rows")
+    longer = mirrored(system)
+    assert longer is not None
+    assert longer.joined == (1,)
+    assert [a.upper for a in longer.problem.axes] == [0.5, 2.0]
+    solution = solve(problem, target=1e-7, budget=30)
+    assert "a period with mirrors" in solution.report.strategy
+    assert solution.report.verdict == "pass"
+    assert all(c.violation < 1e-9 for c in solution.report.conditions)
+    solution.save(tmp_path / "flow.h5")
+    again = Solution.load(tmp_path / "flow.h5")
+    at = {"t": np.linspace(0, 0.5, 7), "x": np.linspace(0, 1, 7)}
+    np.testing.assert_array_equal(again(**at), solution(**at))
+
+
+@pytest.mark.parametrize(
+    ("flux", "initial", "wall"),
+    [
+        ("u*dx(u)", "sin(pi*x)^2", "u = 0"),  # The data are even.
+        ("dx(u)", "sin(pi*x)", "u = 0"),  # It flows into the wall.
+        ("u^2", "sin(pi*x)", "u = 0"),  # An even force on an odd function.
+        ("u*dx(u)", "1 + cos(pi*x)/2", "dn(u) = 0"),
+        ("u^3", "cos(pi*x)", "dn(u) = u"),
+        ("u^3*x", "sin(pi*x)", "u = 0"),
+    ],
+)
+def test_walls_that_are_no_mirrors_stay_walls(flux, initial, wall):
+    assert mirrored(build_system(a_flow(flux, initial, wall), "rows")) is None
+
+
+def test_what_has_no_two_walls_has_no_mirrors():
+    for text in (
+        KINK,
+        MIRRORS.replace('"x = 0", "x = 1"', '"x = 0"'),
+        MIRRORS.replace("FLUX", "integral(u, x)"),
+    ):
+        text = text.replace("FLUX", "u^3").replace("INITIAL", "sin(pi*x)")
+        problem = loads_problem(text.replace("WALL", "u = 0"), "flow")
+        assert mirrored(build_system(problem, "rows")) is None

@@ -10,7 +10,6 @@ import numpy as np
 from pinnlab.network.separable import Separable
 from pinnlab.newton.march import March, Slabs
 from pinnlab.newton.memory import localized
-from pinnlab.newton.mirror import mirrored
 from pinnlab.newton.steady import Tell, solve_steady
 from pinnlab.newton.structure import Evolution, evolution_of, is_local
 from pinnlab.record import Observation, Record
@@ -33,14 +32,12 @@ class Found:
 
     - `network`: None where it did not converge, or time did not suffice.
     - `estimate`: of the relative error, from the tails of the coefficients.
-    - `is_mirrored`: whether the network is that of the `reflected` problem.
     """
 
     network: Separable | None
     estimate: float
     words: str
     record: Record
-    is_mirrored: bool = False
 
 
 def suits(system: System) -> bool:
@@ -56,6 +53,7 @@ def solve_separable(
     target: float,
     seconds: float,
     observe: Callable[[Observation], None],
+    longer: System | None = None,
 ) -> Found:
     """Solve by Gauss-Newton over separable features.
 
@@ -63,11 +61,11 @@ def solve_separable(
 
     - `target`: the relative error wanted; tails are kept a factor below it.
     - `seconds`: the time that may be used.
+    - `longer`: what is solved instead of a system whose ends are `mirrored`.
     """
     tolerance = float(np.clip(target * PER_TARGET, FINEST, COARSEST))
     record = Record()
     began = time.perf_counter()
-    longer = mirrored(system)
     asked = longer or system
     system = localized(asked)
     evolution = evolution_of(system)
@@ -91,7 +89,7 @@ def solve_separable(
     slabs = slabs.only(len(asked.fields))
     network = as_network(asked, slabs, evolution.axis if evolution else 0)
     words = _words(network, evolution, longer is not None)
-    return Found(network, estimate, words, record, longer is not None)
+    return Found(network, estimate, words, record)
 
 
 def _steady(
