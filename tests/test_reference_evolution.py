@@ -460,7 +460,7 @@ def _independent(name: str, problem: Problem) -> tuple[np.ndarray, float]:
         ("kdv", 1e-9),
         ("kuramoto_sivashinsky", 1e-8),
         ("cahn_hilliard", 1e-9),
-        ("schrodinger", 2e-6),
+        ("schrodinger", 1e-8),
         ("lorenz", 1e-9),
         ("van_der_pol", 1e-9),
     ],

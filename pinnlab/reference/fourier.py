@@ -136,12 +136,15 @@ class Fourier:
             component, orders = self.evolution.split_key(key)
             j = components.index(component)
             for f, value in enumerate(column):
-                matrix[..., self._top(f), j] += value * self.multiplier(orders)
+                matrix[..., self.tops[f], j] += value * self.multiplier(orders)
         return matrix
 
-    def _top(self, field: int) -> int:
-        name, order = self.evolution.fields[field], self.evolution.orders[field]
-        return self.evolution.components.index((name, order - 1))
+    @cached_property
+    def tops(self) -> tuple[int, ...]:
+        """The component of each field whose rate is its highest time derivative."""
+        evolution = self.evolution
+        pairs = zip(evolution.fields, evolution.orders, strict=True)
+        return tuple(evolution.components.index((f, order - 1)) for f, order in pairs)
 
     def rest(
         self,
@@ -153,22 +156,33 @@ class Fourier:
         """The part of the rates that is not in `linear`, as a state."""
         if not self.nonlinear:
             return jnp.zeros_like(state)
-        evolution, hat = self.evolution, state[0] + 1j * state[1]
-        wanted = dict.fromkeys(
-            (p.field, p.orders) for e in self.form.rest for p in partials(e)
-        )
-        jets: dict[Key, Array] = {}
-        for key in wanted:
-            component, orders = evolution.split_key(key)
-            spectrum = hat[evolution.components.index(component)]
-            jets[key] = self._nodes(spectrum * self.multiplier(orders)).ravel()
-        values = self.form.solve @ evolution.values(self.form.rest, t, points, jets, {})
+        values = self.pointwise(points, t, self.jets(state))
         found = jnp.fft.rfftn(values.reshape(-1, *self.shape), axes=self._axes)
-        found = found * keep
-        tops = np.array([self._top(f) for f in range(len(evolution.fields))])
-        return (
-            jnp.zeros_like(state).at[:, tops].set(jnp.stack([found.real, found.imag]))
-        )
+        found = jnp.stack([found.real, found.imag]) * keep
+        return jnp.zeros_like(state).at[:, np.array(self.tops)].set(found)
+
+    @cached_property
+    def wanted(self) -> tuple[Key, ...]:
+        """The derivatives that the rest is made of."""
+        found = [(p.field, p.orders) for e in self.form.rest for p in partials(e)]
+        return tuple(dict.fromkeys(found))
+
+    def jets(self, state: Float[Array, "2 components *modes"]) -> dict[Key, Array]:
+        """The wanted derivatives at the nodes."""
+        hat = state[0] + 1j * state[1]
+        found: dict[Key, Array] = {}
+        for key in self.wanted:
+            component, orders = self.evolution.split_key(key)
+            spectrum = hat[self.evolution.components.index(component)]
+            found[key] = self._nodes(spectrum * self.multiplier(orders)).ravel()
+        return found
+
+    def pointwise(
+        self, points: Array, t: Array, jets: dict[Key, Array]
+    ) -> Float[Array, "fields n"]:
+        """The part of the fields' highest rates that is not in `linear`."""
+        values = self.evolution.values(self.form.rest, t, points, jets, {})
+        return jnp.asarray(self.form.solve) @ values
 
     @property
     def _axes(self) -> tuple[int, ...]:
@@ -229,8 +243,15 @@ class Fourier:
         name = self.method.__name__
         return f"Fourier {self.lines[0].count}, {name}, {steps} steps"
 
-    def run(self, steps: int, coarse: bool) -> Trajectory:
-        """March in a multiple of the saved steps."""
+    def states(self, hat: np.ndarray, steps: int, coarse: bool) -> np.ndarray:
+        """March in a multiple of the saved steps.
+
+        **Arguments:**
+
+        - `hat`: the initial transforms, [components, *modes].
+
+        **Returns:** transforms at the saved times, [saves + 1, components, *modes].
+        """
         evolution, grid, keep = self.evolution, self.nodes(coarse), self.keep(coarse)
         saves = SAVES[len(self.shape)]
         step = (evolution.end - evolution.start) / steps
@@ -238,17 +259,27 @@ class Fourier:
             lambda c: jnp.asarray(np.moveaxis(c, (-2, -1), (0, 1))),
             coefficients(step * self.linear),
         )
-        hat = self.initial(grid, OVERSAMPLE[len(self.shape)] // (1 + coarse)) * keep
+        hat = hat * keep
         y0 = jnp.asarray(np.stack([np.real(hat), np.imag(hat)]))
         points, size = jnp.asarray(grid.points), jnp.asarray(step)
         each = jnp.asarray(steps / saves)
-        states = self._march(weights, points, jnp.asarray(keep), y0, size, each)
+        packed = self._march(weights, points, jnp.asarray(keep), y0, size, each)
+        return np.asarray(packed[:, 0] + 1j * packed[:, 1])
+
+    @property
+    def times(self) -> Float[np.ndarray, " saves_and_one"]:
+        """The saved times, from the start on."""
+        saves = SAVES[len(self.shape)]
+        return np.linspace(self.evolution.start, self.evolution.end, saves + 1)
+
+    def run(self, steps: int, coarse: bool) -> Trajectory:
+        """March in a multiple of the saved steps."""
+        evolution, grid = self.evolution, self.nodes(coarse)
+        hat = self.initial(grid, OVERSAMPLE[len(self.shape)] // (1 + coarse))
         rows = [evolution.components.index((f, 0)) for f in evolution.fields]
-        packed = np.asarray(states)[:, :, rows]
-        hat = np.moveaxis(packed[:, 0] + 1j * packed[:, 1], 0, 1)
-        values = np.fft.irfftn(hat, self.shape, axes=self._axes)
-        times = np.linspace(evolution.start, evolution.end, saves + 1)
-        if step < 0:
+        hat = np.moveaxis(self.states(hat, steps, coarse)[:, rows], 0, 1)
+        values, times = np.fft.irfftn(hat, self.shape, axes=self._axes), self.times
+        if evolution.end < evolution.start:
             times, values = times[::-1], values[:, ::-1]
         return Trajectory(
             times,

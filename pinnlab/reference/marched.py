@@ -2,18 +2,21 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 from pinnlab.grids import grid_axes, grid_points
-from pinnlab.reference import fourier, lines
+from pinnlab.reference import fourier, lines, waves
 from pinnlab.reference.collocation import collocate
 from pinnlab.reference.evolution import Evolution
+from pinnlab.reference.exponential import Lawson
 from pinnlab.reference.fourier import Fourier, constant_form, method_for
 from pinnlab.reference.lines import Adaptive, SemiImplicit, linear_part
 from pinnlab.reference.reference import NoReference, Reference
 from pinnlab.reference.refinement import Limits, Resolution, refine
 from pinnlab.reference.reflection import periodic_box
 from pinnlab.reference.semilinear import space_order
+from pinnlab.reference.waves import Waves
 
 
 FOURIER = {
@@ -21,6 +24,7 @@ FOURIER = {
     2: Limits(64, 256, fourier.SAVES[2], 4, 2, 2048 * fourier.SAVES[2]),
     3: Limits(32, 64, fourier.SAVES[3], 2, 3, 2048 * fourier.SAVES[3]),
 }
+WAVES = Limits(512, 4096, waves.FEWEST, 4, 3, 64 * waves.FEWEST)
 COLLOCATION = {
     0: Limits(1, 1, lines.SAVES[0], 1, 1, lines.FINEST * lines.SAVES[0]),
     1: Limits(48, 256, lines.SAVES[1], 2, 2, lines.FINEST * lines.SAVES[1]),
@@ -67,7 +71,9 @@ def _choose(evolution: Evolution) -> tuple[Callable[[int], Resolution], Limits]:
             limits = FOURIER[dimension]
             first = Fourier(evolution, form, box_lines(limits.count))
             method = method_for(first)
-            make = lambda count: Fourier(evolution, form, box_lines(count), method)
+            make = lambda count: replace(first, lines=box_lines(count), method=method)
+            if method is Lawson and dimension == 1:
+                return (lambda count: Waves(make(count))), WAVES
             return make, limits
     if dimension not in COLLOCATION:
         raise NoReference(f"a box in {dimension} dimensions that is not periodic")

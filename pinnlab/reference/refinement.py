@@ -11,7 +11,7 @@ import numpy as np
 
 from pinnlab.metrics import relative_l2
 from pinnlab.reference.reference import Effort, NoReference
-from pinnlab.reference.trajectory import Trajectory
+from pinnlab.reference.trajectory import Marched
 
 
 MISSED = 0.1
@@ -23,7 +23,7 @@ FACTORS = (1.5, 2, 3, 4, 6, 8, 12, 16)
 class Resolution(Protocol):
     """A discretization in space that can be marched in any number of steps."""
 
-    def run(self, steps: int, coarse: bool) -> Trajectory:
+    def run(self, steps: int, coarse: bool) -> Marched:
         """March; `coarse` with two thirds of the resolution in space."""
         ...
 
@@ -53,7 +53,7 @@ class Limits:
 class Refined:
     """The best solution, its error per field, and how it was reached."""
 
-    trajectory: Trajectory
+    trajectory: Marched
     errors: np.ndarray
     label: str
     efforts: tuple[Effort, ...]
@@ -87,7 +87,7 @@ class _Runs:
     points: np.ndarray
     values: dict[tuple[int, bool], np.ndarray] = field(default_factory=dict)
     seconds: dict[tuple[int, bool], float] = field(default_factory=dict)
-    finest: Trajectory | None = None
+    finest: Marched | None = None
     compiling: float = 0.0
 
     def warm_up(self, steps: int) -> None:

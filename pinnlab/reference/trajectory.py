@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from jaxtyping import Float
@@ -10,6 +11,23 @@ from pinnlab.reference.grid import Line, barycentric, interpolate
 
 
 DEGREE = 9
+
+
+class Marched(Protocol):
+    """A solution that was marched."""
+
+    @property
+    def values(self) -> np.ndarray:
+        """[fields, times, ...]: finite where the march was."""
+        ...
+
+    def at(self, points: np.ndarray) -> np.ndarray:
+        """The fields at points [m, dim] as [m, fields]."""
+        ...
+
+    def missed(self, points: np.ndarray) -> np.ndarray:
+        """The part of the norm of the initial values that is lost, for each field."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +84,7 @@ class Trajectory:
         places = np.unique(np.delete(points, self.time, axis=1), axis=0)
         first = np.argmin(np.abs(self.times - self.start))
         found = interpolate(self.lines, self.values[:, first], places)
-        norms = np.linalg.norm(found, axis=1)
-        given = np.linalg.norm(self.initial(places), axis=1)
-        return (given - norms) / np.where(given > 0, given, np.inf)
+        return lost(found, self.initial(places))
 
     def at(self, points: Float[np.ndarray, "m dim"]) -> Float[np.ndarray, "m fields"]:
         """The fields at points, coordinates in the problem's order."""
@@ -80,3 +96,11 @@ class Trajectory:
         if first.any():
             found[:, first] = self.initial(np.delete(points[first], self.time, axis=1))
         return found.T
+
+
+def lost(
+    found: Float[np.ndarray, "fields n"], given: Float[np.ndarray, "fields n"]
+) -> Float[np.ndarray, " fields"]:
+    """The part of the norm of what was given that is not found."""
+    norms, all_of_it = (np.linalg.norm(a, axis=1) for a in (found, given))
+    return (all_of_it - norms) / np.where(all_of_it > 0, all_of_it, np.inf)
