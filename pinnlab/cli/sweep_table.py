@@ -166,7 +166,9 @@ def _table(rows: Sequence["Row"]):
 
 
 def _short(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    from pinnlab.sweep.values import label
+
+    return f"{value:.6g}" if isinstance(value, float) else label(value)
 
 
 def _nan(value: object) -> bool:

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pinnlab.errors import ProblemError, located, nearest, quoted
+from pinnlab.problem.tables import TABLES as TABLES_OF_PROBLEMS
 from pinnlab.sweep.axes import (
     Axis,
     Exclusion,
-    Fixed,
-    Settings,
-    Value,
     read_axis,
     read_exclusion,
     read_group,
@@ -40,6 +38,7 @@ from pinnlab.sweep.resources import (
     read_resources,
 )
 from pinnlab.sweep.search import Search, read_search
+from pinnlab.sweep.values import Settings, Value
 
 
 OF_A_RUN = ("problem", "seed", "target", "budget")
@@ -63,7 +62,7 @@ class Experiment:
     """
 
     title: str
-    fixed: Fixed
+    fixed: Settings
     axes: tuple[Axis, ...]
     exclusions: tuple[Exclusion, ...]
     resources: Resources
@@ -94,7 +93,7 @@ def load_experiment(path: str | Path) -> Experiment:
 
 def _experiment(table: Mapping[str, object], path: Path) -> Experiment:
     known_keys(table, TOP, "")
-    fixed: Fixed = {}
+    fixed: Settings = {}
     for key in OF_A_RUN:
         if key in table:
             fixed[key] = _of_a_run(key, table[key], key)
@@ -104,8 +103,9 @@ def _experiment(table: Mapping[str, object], path: Path) -> Experiment:
     varied = _varied(table, ranges=bool(search or design))
     keys = tuple(k for v in varied for k in v.keys)
     _check_keys(keys, fixed)
+    known = {k: _values(v, i) for v in varied for i, k in enumerate(v.keys)}
     exclusions = tuple(
-        read_exclusion(dict(entries(e)), keys, f"exclude[{i}]")
+        read_exclusion(dict(entries(e)), known, f"exclude[{i}]")
         for i, e in enumerate(read_tables(table, "exclude"))
     )
     experiment = Experiment(
@@ -211,20 +211,27 @@ def _check_values(key: str, values: list[Value]) -> None:
     if key in OF_A_RUN:
         for value in values:
             _of_a_run(key, value, f"axes.{key}")
-    elif not re.fullmatch(r"[^.]+(\.[^.]+)+", key):
+    elif key not in TABLES_OF_PROBLEMS and not re.fullmatch(r"[^.]+(\.[^.]+)+", key):
         message = (
-            f"{quoted(key)} is no setting: expected {', '.join(OF_A_RUN)}, or "
-            'a quoted path such as "parameters.nu", "solver.network.width"'
+            f"{quoted(key)} is no setting: expected {', '.join(OF_A_RUN)}, a path "
+            'such as "parameters.nu", "solver.network.width", or what a problem file '
+            f"has ({', '.join(TABLES_OF_PROBLEMS)})"
         )
-        raise ProblemError(message, key="axes", hint=nearest(key, OF_A_RUN))
+        hint = nearest(key, (*OF_A_RUN, *TABLES_OF_PROBLEMS))
+        raise ProblemError(message, key="axes", hint=hint)
 
 
-def _check_keys(keys: tuple[str, ...], fixed: Fixed) -> None:
+def _check_keys(keys: tuple[str, ...], fixed: Settings) -> None:
     for key in keys:
         if keys.count(key) > 1:
             raise ProblemError(f"{quoted(key)} is an axis twice", key="axes")
         if key in fixed:
             raise ProblemError(f"{quoted(key)} is an axis and fixed", key=key)
+        inside = next((k for k in (*keys, *fixed) if k.startswith(f"{key}.")), None)
+        if inside:
+            message = f"the tables of this axis would replace {quoted(inside)}"
+            hint = "put all that the table has into each value of the axis"
+            raise ProblemError(message, key=f"axes.{key}", hint=hint)
     if "problem" not in (*fixed, *keys):
         message = "missing: a gallery name or a file, as in problem = 'burgers'"
         raise ProblemError(message, key="problem")

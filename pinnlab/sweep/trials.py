@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinnlab.errors import ProblemError
-from pinnlab.sweep.axes import Axis, Settings
+from pinnlab.sweep.axes import Axis
 from pinnlab.sweep.beacon import claimed
 from pinnlab.sweep.design import Factor
 from pinnlab.sweep.experiment import Experiment
@@ -36,6 +36,7 @@ from pinnlab.sweep.ranges import Range
 from pinnlab.sweep.search import JOURNAL, TRIAL, Search
 from pinnlab.sweep.supervise import Outcome
 from pinnlab.sweep.table import Row, read_row
+from pinnlab.sweep.values import Settings
 
 
 if TYPE_CHECKING:
