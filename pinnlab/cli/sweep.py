@@ -265,12 +265,14 @@ def _drive(
     """Do the work and show what is there then. Where it was stopped, so is this."""
     from pinnlab.cli.sweep_table import SweepProgress, render_status, status_json
     from pinnlab.signals import listening
+    from pinnlab.sweep.batch import kind
     from pinnlab.sweep.drive import drive_work
     from pinnlab.sweep.folder import load_plan
     from pinnlab.sweep.pools import open_pool
     from pinnlab.sweep.table import collect
 
-    progress = SweepProgress(folder)
+    batches = {r.id: kind(r) for r in plan.runs} if plan.batch else {}
+    progress = SweepProgress(folder, batches)
     with (
         listening() as signals,
         open_pool(on, plan, folder, workers) as pool,
