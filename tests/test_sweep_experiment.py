@@ -282,7 +282,12 @@ AXES = "[axes]\nparameters.r = [1, 2]\n"
         ("batch = true\n" + AXES + "[search]\ntrials = 3", ["batch", "one run after"]),
         (AXES + "[search]\ntrials = 3\n[[exclude]]\nseed = 1", ["exclude", "no comb"]),
         (AXES + "[search]\ntrials = 3\nobjective = 'loss'", ["'error*seconds'"]),
-        (AXES + "seed = [0]\n[search]\ntrials = 3", ["no axis of a search"]),
+        ("[axes]\nseed = [0]\n[search]\ntrials = 3", ["beside the seeds"]),
+        (AXES + "seed = { lin = [0, 9] }\n[search]\ntrials = 3",
+         ["axes.seed", "a list of seeds"]),
+        (AXES + "seed = [0]\n[search]\ntrials = 3\nseeds = 2",
+         ["search.seeds", "in [axes] already"]),
+        (AXES + "[search]\ntrials = 3\nseeds = 0", ["search.seeds", "from 1"]),
         ("design = 'random'\nruns = 3\n" + AXES + "[search]\ntrials = 3",
          ["chooses its runs itself"]),
         ("[axes]\nseed = { lin = [0, 99999], n = 100000 }\n"

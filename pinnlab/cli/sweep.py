@@ -17,6 +17,7 @@ from pinnlab.errors import ProblemError
 if TYPE_CHECKING:
     from pinnlab.sweep.drive import Ending, Work
     from pinnlab.sweep.plan import Plan
+    from pinnlab.sweep.search import Search
     from pinnlab.sweep.table import Row
     from pinnlab.sweep.trials import Trials
 
@@ -98,7 +99,7 @@ def run(
     plan = (probing if search else make_plan)(loaded, find_problem)
     typer.echo(f"checking {len(plan.runs)} runs", err=True)
     warnings = check_plan(plan, folder)
-    _announce(plan, folder, on, workers, warnings, search.trials if search else None)
+    _announce(plan, folder, on, workers, warnings, search)
     if dry_run:
         if on in SCHEDULERS:
             from pinnlab.sweep.schedulers import job_script
@@ -219,9 +220,9 @@ def _announce(
     on: str,
     workers: int | None,
     warnings: tuple[str, ...],
-    trials: int | None = None,
+    search: "Search | None" = None,
 ) -> None:
-    """Say the size of a plan, or of a search with so many trials like its runs."""
+    """Say the size of a plan, or of a search whose trials are like its runs."""
     from pinnlab.cli.progress import clock
     from pinnlab.sweep.checks import estimate
     from pinnlab.sweep.pools import pool_size
@@ -233,10 +234,14 @@ def _announce(
         longer = longer_than_a_job(on, plan)
         warnings = (*warnings, longer) if longer else warnings
     size = pool_size(on, plan, workers)
-    found = estimate(plan, folder, size, trials)
+    total = search.trials * search.repetitions if search else None
+    found = estimate(plan, folder, size, total)
     for warning in warnings:
         typer.echo(f"warning: {warning}", err=True)
-    what = f"{trials} trials" if trials else f"{found.runs} runs, {found.done} done"
+    what = f"{found.runs} runs, {found.done} done"
+    if search:
+        seeds = search.repetitions
+        what = f"{search.trials} trials" + (f" with {seeds} seeds" * (seeds > 1))
     typer.echo(
         f"{plan.title}: {what}; {size} at one time, at most about "
         f"{clock(found.seconds)}, {found.disk / 1e6:.0f} MB in {folder}",
@@ -295,9 +300,11 @@ def _say_best(trials: "Trials") -> None:
 
     found = trials.best()
     if found:
-        run, value = found
-        words = f"smallest {trials.objective} {value:.2e}: {described(run.settings)}"
-        typer.echo(f"{words} (run {run.id})", err=True)
+        what = f"smallest {trials.objective} {found.value:.2e}"
+        runs = ("run " if len(found.runs) == 1 else "runs ") + ", ".join(
+            run.id for run in found.runs
+        )
+        typer.echo(f"{what}: {described(found.settings)} ({runs})", err=True)
 
 
 def _status(failed: bool, passed: bool) -> Status:

@@ -122,10 +122,7 @@ def _experiment(table: Mapping[str, object], path: Path) -> Experiment:
     if search and experiment.batch:
         raise ProblemError("a search chooses one run after another", key="batch")
     if search:
-        if "seed" in keys:
-            message = "is no axis of a search: give one, as in seed = 0"
-            raise ProblemError(message, key="axes.seed")
-        factors = tuple(map(_factor, varied))
+        factors, search = _searched(varied, search)
         return dataclasses.replace(experiment, axes=(), search=search, factors=factors)
     if design:
         axes = _drawn(design, varied, exclusions)
@@ -150,6 +147,26 @@ def _design(table: Mapping[str, object], search: Search | None) -> Design | None
     count = integer(table["runs"], "runs", 1, LARGEST)
     seed = integer(table.get("design_seed", 0), "design_seed", 0, 2**31 - 1)
     return Design(kind, count, seed)
+
+
+def _searched(
+    varied: list[Axis | Factor], search: Search
+) -> tuple[tuple[Factor, ...], Search]:
+    """What a search chooses from; an axis of seeds is what it repeats trials with."""
+    seeds = [v for v in varied if isinstance(v, Axis) and v.keys == ("seed",)]
+    factors = tuple(_factor(v) for v in varied if v not in seeds)
+    if any("seed" in f.keys for f in factors):
+        message = "a search takes a list of seeds, with each of which a trial is run"
+        raise ProblemError(message, key="axes.seed")
+    if not factors:
+        raise ProblemError("missing: what is searched beside the seeds", key="axes")
+    if seeds and search.seeds:
+        message = "the seeds are given in [axes] already"
+        raise ProblemError(message, key="search.seeds")
+    if seeds:
+        found = tuple(int(str(row[0])) for row in seeds[0].values)
+        search = dataclasses.replace(search, seeds=found)
+    return factors, search
 
 
 def _drawn(
