@@ -25,6 +25,7 @@ from pinnlab.hdf5 import write_result
 from pinnlab.record import Observation
 from pinnlab.result import FieldError
 from pinnlab.sweep import supervise
+from pinnlab.sweep.candidates import probing
 from pinnlab.sweep.dataset import read_dataset
 from pinnlab.sweep.drive import Ending, drive_work
 from pinnlab.sweep.experiment import Experiment, load_experiment
@@ -42,7 +43,7 @@ from pinnlab.sweep.going import Going, Reporter, going
 from pinnlab.sweep.pools import Pool
 from pinnlab.sweep.supervise import Job, Outcome
 from pinnlab.sweep.table import collect
-from pinnlab.sweep.trials import Trials, probing, searching
+from pinnlab.sweep.trials import Trials, searching
 
 
 optuna = pytest.importorskip("optuna")
@@ -135,6 +136,22 @@ def test_a_search_finds_the_best_settings(tmp_path: Path):
     driven(more, folder, at_once(solved))
     found = [r.id for r in load_plan(folder).runs]
     assert len(found) == 22 and len(set(found)) == 22
+
+
+def test_a_search_leaves_out_what_is_excluded(tmp_path: Path):
+    text = SEARCH + '[[exclude]]\nparameters.r = "< 1"\nsolver.network.width = "< 8"'
+    experiment, folder = written(tmp_path, text), tmp_path / "out"
+    ends = probing(experiment, no_gallery).runs
+    assert [r.settings["parameters.r"] for r in ends] == [100, 0.01]
+    ending, _ = driven(experiment, folder, at_once(solved))
+    assert ending.done + ending.failed == 20
+    settings = [r.settings for r in load_plan(folder).runs]
+    assert all(
+        float(str(s["parameters.r"])) >= 1 or s["solver.network.width"] == 8
+        for s in settings
+    )
+    again, _ = driven(experiment, folder, at_once(refused))
+    assert again == Ending(20, 0, False)
 
 
 def test_a_search_goes_on_with_what_a_dead_driver_left(tmp_path: Path):
@@ -365,7 +382,7 @@ def test_every_end_and_choice_is_checked_before_a_search(tmp_path: Path):
 def test_without_optuna_the_extra_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("pinnlab.sweep.trials.find_spec", lambda name: None)
+    monkeypatch.setattr("pinnlab.sweep.candidates.find_spec", lambda name: None)
     with pytest.raises(ProblemError, match=r"pinnlab-jax\[search\]"):
         probing(written(tmp_path), no_gallery)
 

@@ -82,13 +82,14 @@ def run(
     Exit status: 0 all verdicts are pass, 1 some are not, 2 the input is wrong, 3 some
     runs failed, 75 stopped by SIGTERM or SIGUSR1, 130 by Ctrl-C or `cancel`.
     """
+    from pinnlab.sweep.candidates import probing
     from pinnlab.sweep.checks import check_plan
     from pinnlab.sweep.experiment import load_experiment
     from pinnlab.sweep.folder import save_plan
     from pinnlab.sweep.plan import make_plan
     from pinnlab.sweep.pools import check_place
     from pinnlab.sweep.resources import SCHEDULERS
-    from pinnlab.sweep.trials import probing, searching
+    from pinnlab.sweep.trials import searching
 
     check_place(on)
     folder = output or Path(experiment.stem)

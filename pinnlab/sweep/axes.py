@@ -46,6 +46,11 @@ class Exclusion:
         return all(_meets(settings[key], how, v) for key, how, v in self.tests)
 
 
+def left_out(settings: Mapping[str, Value], exclusions: Sequence[Exclusion]) -> bool:
+    """Whether any of them leaves a combination out."""
+    return any(e.holds(settings) for e in exclusions)
+
+
 def read_axis(key: str, value: object) -> Axis:
     """The axis that a list or a range describes."""
     where = f"axes.{key}"
@@ -116,7 +121,7 @@ def combinations(
         settings: Settings = {}
         for axis, values in zip(axes, steps, strict=True):
             settings |= zip(axis.keys, values, strict=True)
-        if not any(e.holds(settings) for e in exclusions):
+        if not left_out(settings, exclusions):
             yield settings
 
 

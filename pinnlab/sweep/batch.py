@@ -48,6 +48,7 @@ def solve_batch(folder: Path, plan: Plan, run: str, signals: Listener) -> None:
         if not resume:
             forget_checkpoints(folder, run)
             runs = _taken(folder, plan, run, leases)
+        own.batch.parent.mkdir(exist_ok=True)
         write_json(own.batch, {"runs": [r.id for r in runs]})
         keeper = Keeper(own.checkpoint, resume=resume, say=_say, signals=signals)
         found = _solved(runs, Reporter(own.going), keeper)

@@ -12,6 +12,7 @@ from pinnlab.problem.tables import TABLES as TABLES_OF_PROBLEMS
 from pinnlab.sweep.axes import (
     Axis,
     Exclusion,
+    left_out,
     read_axis,
     read_exclusion,
     read_group,
@@ -104,6 +105,8 @@ def _experiment(table: Mapping[str, object], path: Path) -> Experiment:
     keys = tuple(k for v in varied for k in v.keys)
     _check_keys(keys, fixed)
     known = {k: _values(v, i) for v in varied for i, k in enumerate(v.keys)}
+    if search:
+        known.pop("seed", None)  # Each trial is run with all of them.
     exclusions = tuple(
         read_exclusion(dict(entries(e)), known, f"exclude[{i}]")
         for i, e in enumerate(read_tables(table, "exclude"))
@@ -180,10 +183,7 @@ def _drawn(
     drawn = {k for f in factors for k in f.keys}
     early = [e for e in exclusions if {key for key, *_ in e.tests} <= drawn]
 
-    def left_out(settings: Settings) -> bool:
-        return any(e.holds(settings) for e in early)
-
-    return design.drawn(factors, left_out), *seeds
+    return design.drawn(factors, lambda s: left_out(s, early)), *seeds
 
 
 def _factor(varied: Axis | Factor) -> Factor:

@@ -49,9 +49,6 @@ def read_search(top: Mapping[str, object]) -> Search | None:
         return None
     table, plain, where = read_table(top, "search"), Search(), "search."
     known_keys(table, tuple(vars(plain)), "search")
-    if "exclude" in top:
-        message = "a search has no combinations that could be excluded"
-        raise ProblemError(message, key="exclude")
     if "trials" not in table:
         raise ProblemError("missing, as in trials = 50", key="search.trials")
     return Search(

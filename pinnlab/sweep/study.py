@@ -56,6 +56,7 @@ def _check_same(
         "objective": search.objective,
         "axes": json.dumps([dataclasses.astuple(f) for f in experiment.factors]),
         "seeds": json.dumps(search.seeds),
+        "exclusions": json.dumps([e.tests for e in experiment.exclusions]),
         "fixed settings": json.dumps([experiment.fixed, experiment.reference]),
     }
     found = study.user_attrs.get("search")

@@ -9,15 +9,19 @@ import statistics
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pinnlab.errors import ProblemError
-from pinnlab.sweep.axes import Axis
+from pinnlab.sweep.axes import left_out
 from pinnlab.sweep.beacon import claimed
-from pinnlab.sweep.dataset import SEED
-from pinnlab.sweep.design import Factor
+from pinnlab.sweep.candidates import (
+    place_of,
+    plan_of,
+    require_optuna,
+    runs_of,
+    without_seed,
+)
 from pinnlab.sweep.experiment import Experiment
 from pinnlab.sweep.folder import (
     PLAN,
@@ -30,46 +34,26 @@ from pinnlab.sweep.folder import (
     write_json,
 )
 from pinnlab.sweep.going import going
-from pinnlab.sweep.plan import Lookup, Plan, Run, make_run
-from pinnlab.sweep.ranges import Range
-from pinnlab.sweep.search import TRIAL, Search
+from pinnlab.sweep.plan import Lookup, Run
+from pinnlab.sweep.search import Search
 from pinnlab.sweep.study import chosen, hopeless, left_running, open_study, space
 from pinnlab.sweep.supervise import Outcome
 from pinnlab.sweep.table import Row, read_row
-from pinnlab.sweep.values import Settings, label
+from pinnlab.sweep.values import Settings
 
 
 if TYPE_CHECKING:
     from optuna.trial import Trial
 
-INSTALL = "pip install 'pinnlab-jax[search]'"
 PARTS = 10
 """A run is compared with others at each tenth of its budget."""
+EXCLUDED = "excluded"
+MOST_EXCLUDED = 1000
 OUTCOMES = {
     State.DONE: Outcome.DONE,
     State.FAILED: Outcome.FAILED,
     State.PRUNED: Outcome.PRUNED,
 }
-
-
-def probing(experiment: Experiment, lookup: Lookup) -> Plan:
-    """A plan with every end of a range and every choice of a search, to be checked.
-
-    Raises `ProblemError` for one that makes no problem, and without Optuna.
-    """
-    require_optuna()
-    base: Settings = {}
-    for factor in experiment.factors:
-        base |= _ends(factor)[0]
-    found = [base | end for f in experiment.factors for end in _ends(f)]
-    runs = [_runs(experiment, settings, lookup)[0] for settings in found]
-    return _plan(experiment, tuple({run.id: run for run in runs}.values()))
-
-
-def require_optuna() -> None:
-    """Raise `ProblemError` where Optuna is not installed."""
-    if find_spec("optuna") is None:
-        raise ProblemError(f"[search] needs Optuna: {INSTALL}")
 
 
 @contextmanager
@@ -82,7 +66,7 @@ def searching(
     """
     require_optuna()
     runs = load_plan(folder).runs if (folder / PLAN).is_file() else ()
-    save_plan(folder, _plan(experiment, runs))
+    save_plan(folder, plan_of(experiment, runs))
     with claimed(drivers(folder) / "search") as lease:
         if lease is None:
             raise ProblemError(f"{folder}: another driver is searching here")
@@ -127,8 +111,7 @@ class Trials:
         self._open: list[_Open] = []
         self._queue: list[Run] = []
         self._curves: dict[str, list[float]] = {}
-        asked = len(self._study.get_trials(deepcopy=False))
-        self._trials = max(self._search.trials, asked)
+        self._trials = max(self._search.trials, self._asked)
 
     @property
     def total(self) -> int:
@@ -147,7 +130,7 @@ class Trials:
             if self._queue:
                 found.append(self._queue.pop(0))
             else:
-                self._begin(self._left_open.pop() if self._left_open else self._asked())
+                self._begin(self._next())
         return found
 
     def ended(self, run: Run, outcome: Outcome) -> None:
@@ -185,7 +168,7 @@ class Trials:
         """The settings with the smallest objective; None before one is known."""
         groups: dict[str, list[Run]] = {}
         for run in self._runs.values():
-            groups.setdefault(_place(run), []).append(run)
+            groups.setdefault(place_of(run), []).append(run)
         found = []
         for place, runs in groups.items():
             values = [self._value(r, state(self._folder, r.id)) for r in runs]
@@ -195,24 +178,47 @@ class Trials:
         if value == math.inf:
             return None
         runs = tuple(groups[place])
-        return Best(_without_seed(runs[0].settings), value, runs)
+        return Best(without_seed(runs[0].settings), value, runs)
 
     @property
     def _unasked(self) -> int:
-        asked = len(self._study.get_trials(deepcopy=False))
-        return self._trials - asked + len(self._left_open)
+        return self._trials - self._asked + len(self._left_open)
 
-    def _asked(self) -> "Trial":
-        return self._study.ask(space(self._experiment))
+    @property
+    def _asked(self) -> int:
+        """Trials of which there are runs."""
+        found = self._study.get_trials(deepcopy=False)
+        return sum(EXCLUDED not in t.user_attrs for t in found)
+
+    def _next(self) -> "Trial":
+        """One that an earlier driver left, or a new one.
+
+        Raises `ProblemError` where the exclusions leave out one after another.
+        """
+        from optuna.trial import TrialState
+
+        for _ in range(MOST_EXCLUDED):
+            known = self._left_open.pop() if self._left_open else None
+            trial = known or self._study.ask(space(self._experiment))
+            settings = chosen(self._experiment, trial)
+            if not left_out(settings, self._experiment.exclusions):
+                return trial
+            trial.set_user_attr(EXCLUDED, True)
+            # As a bad one: Optuna should look elsewhere.
+            self._study.tell(trial, state=TrialState.PRUNED)
+        message = f"{MOST_EXCLUDED} trials one after another are left out"
+        raise ProblemError(message, key="exclude")
 
     def _begin(self, trial: "Trial") -> None:
         """Put the runs of a trial into the queue, but what is done or at work."""
         settings = chosen(self._experiment, trial)
-        runs = _runs(self._experiment, settings, self._lookup)
+        runs = runs_of(self._experiment, settings, self._lookup)
         new = [r for r in runs if r.id not in self._runs]
         if new:
             self._runs |= {r.id: r for r in new}
-            save_plan(self._folder, _plan(self._experiment, tuple(self._runs.values())))
+            save_plan(
+                self._folder, plan_of(self._experiment, tuple(self._runs.values()))
+            )
         working = {r.id for o in self._open for r in o.working}
         self._open.append(_Open(trial, runs))
         for run in runs:
@@ -276,37 +282,3 @@ def objective(row: Row, search: Search) -> float:
     value = next((e for e in errors if e >= 0), math.inf)
     found = value * row.train_seconds if seconds else value
     return math.inf if math.isnan(found) else found
-
-
-def _plan(experiment: Experiment, runs: tuple[Run, ...]) -> Plan:
-    """The trials as one axis, and the seeds as another where trials are repeated."""
-    keys = tuple(k for f in experiment.factors for k in f.keys)
-    rows = {_place(r): tuple(r.settings[k] for k in keys) for r in runs}
-    seeds = experiment.search.seeds if experiment.search else ()
-    repeated = (Axis((SEED,), tuple((s,) for s in seeds)),) if seeds else ()
-    axes = Axis(keys, tuple(rows.values()), TRIAL), *repeated
-    return Plan(experiment.title, axes, runs, experiment.resources, experiment.jobs)
-
-
-def _runs(
-    experiment: Experiment, settings: Settings, lookup: Lookup
-) -> tuple[Run, ...]:
-    """A run for each seed of the search, or with that of the experiment."""
-    seeds = experiment.search.seeds if experiment.search else ()
-    every = [settings | {SEED: seed} for seed in seeds] or [settings]
-    return tuple(make_run(experiment, own, lookup) for own in every)
-
-
-def _place(run: Run) -> str:
-    """What the runs of the same settings share."""
-    return label(_without_seed(run.settings))
-
-
-def _without_seed(settings: Settings) -> Settings:
-    return {k: v for k, v in settings.items() if k != SEED}
-
-
-def _ends(factor: Factor) -> list[Settings]:
-    if isinstance(factor.choices, Range):
-        return [factor.at(0.0), factor.at(1.0)]
-    return [dict(zip(factor.keys, row, strict=True)) for row in factor.choices]
