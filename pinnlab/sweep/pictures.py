@@ -31,6 +31,8 @@ MOST_LINES = len(COLORS)
 MOST_TICKS = 8
 MOST_NUMBERS = 36
 """Cells of a heat map that still have room for their numbers."""
+MOST_LYING = 6
+"""Columns of a heat map in which numbers lie; in narrower ones they stand."""
 EITHER = "error_or_estimate"
 LABELS = {
     EITHER: "relative $L^2$ error or estimate",
@@ -181,11 +183,12 @@ def heat_map(dataset: Dataset, name: str, first: str, second: str, ax: Axes) -> 
 
 def _write_numbers(ax: Axes, values: np.ndarray, norm: LogNorm) -> None:
     """The value of each cell in it, readable on its color."""
+    turn = 90 if len(values) > MOST_LYING else 0
     for (i, j), value in np.ndenumerate(values):
         if np.isfinite(value):
             color = "white" if norm(value) < 0.5 else INK
             ax.text(i + 0.5, j + 0.5, f"{value:.0e}", color=color, fontsize=7,
-                    ha="center", va="center")  # fmt: skip
+                    rotation=turn, ha="center", va="center")  # fmt: skip
 
 
 def pareto(dataset: Dataset, name: str, ax: Axes) -> Axes:
