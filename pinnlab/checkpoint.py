@@ -63,6 +63,11 @@ def previous(path: Path) -> Path:
     return path.with_name(f"{path.name}.1")
 
 
+def kept(path: Path) -> bool:
+    """Whether there is a checkpoint of this name to go on from."""
+    return path.exists() or previous(path).exists()
+
+
 def write_checkpoint(path: Path, snapshot: Snapshot, identity: Identity) -> None:
     """Write a checkpoint; the one that is there becomes the previous one.
 

@@ -124,6 +124,7 @@ def test_an_interface_that_is_not_there_is_named(tmp_path: Path):
         job_script("slurm", plan, tmp_path / "jobs")
 
 
+SEEDS = "[axes]\nseed = [0, 1]\n"
 TRAINS = """
 [solver]
 strategy = "nonlinear"
@@ -141,6 +142,9 @@ def test_runs_longer_than_a_job_go_on_in_the_next_one(tmp_path: Path):
         assert "--lifetime=60s" in cluster.job_script()
     short = saved(tmp_path, "budget = ['10s', '20s']", TRAINS)
     assert longer_than_a_job("slurm", short) == ""
+    batch = planned(tmp_path, f"batch = true\nreference = false\n{SEEDS}{TRAINS}")
+    said = longer_than_a_job("slurm", batch)
+    assert "1 of 1 batches may take up to 135 s" in said
 
 
 @pytest.mark.parametrize(
@@ -152,8 +156,11 @@ def test_runs_longer_than_a_job_go_on_in_the_next_one(tmp_path: Path):
         (TRAINS.replace("3m", "20m"), "budget = '1h'\nreference = true", 1845),
         # This route has no checkpoints.
         ("[slurm]\nwalltime = '3m'", "budget = '100s'", 115),
-        # Nor have several runs in one process.
-        (TRAINS, "budget = '30s'\nbatch = true", 75),
+        # Nor has it for several runs in one process.
+        ("[slurm]\nwalltime = '3m'", "budget = '30s'\nbatch = true", 75),
+        # Those that train have; they are verified in the time of two.
+        (TRAINS.replace("3m", "2m"), "budget = '1h'\nbatch = true", 45),
+        (TRAINS, "budget = '30s'\nbatch = true\nreference = true", 105),
     ],
 )
 def test_a_walltime_in_which_no_run_gets_on_is_refused(

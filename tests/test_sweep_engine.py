@@ -151,6 +151,21 @@ def test_a_run_that_takes_too_long_is_stopped(
     assert not running(int((folder / "started").read_text()))
 
 
+def test_the_time_of_a_run_is_that_of_all_attempts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    standing_in(monkeypatch, "import sys, time; time.sleep(0.5); sys.exit(75)")
+    monkeypatch.setattr("pinnlab.sweep.drive.PATIENCE", 0.1)
+    monkeypatch.setattr("pinnlab.sweep.supervise.LOOK", 0.1)
+    monkeypatch.setattr("pinnlab.sweep.supervise.POLL", 0.05)
+    plan = saved(tmp_path, "seed = [0]", "[resources]\ntime = 1.2")
+    folder = tmp_path / "out"
+    assert driven(folder, plan) == Ending(0, 1, False)
+    assert "stopped after 1.2 s" in read_error(folder, plan.runs[0].id)
+    # Who asks again gives it that time anew.
+    assert not files(folder, plan.runs[0].id).spent.exists()
+
+
 def test_cancel_stops_the_driver_and_its_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -10,7 +10,7 @@ from pinnlab.errors import ProblemError
 from pinnlab.sweep.checks import check_plan, estimate
 from pinnlab.sweep.experiment import load_experiment
 from pinnlab.sweep.folder import load_plan, save_plan
-from pinnlab.sweep.plan import Plan, make_plan
+from pinnlab.sweep.plan import Plan, described, make_plan
 
 
 PROBLEM = """
@@ -104,6 +104,40 @@ solver.network.depth = [1, 2]
         for r in plan.runs
     ]
     assert pairs == [(10, 1), (20, 2)] * 2
+
+
+NESTED = """
+[axes]
+solver.network = [
+    { width = 8 },
+    { kind = "fbpinn", windows = [2] },
+    { kind = "fbpinn", windows = [4] },
+]
+coordinates.t = [[0, 1], [0, 2]]
+"""
+
+
+def test_values_may_be_lists_and_tables(tmp_path: Path):
+    plan = planned(tmp_path, NESTED)
+    assert len({r.id for r in plan.runs}) == 6
+    last = tomllib.loads(plan.runs[-1].problem)
+    assert last["solver"]["network"] == {"kind": "fbpinn", "windows": [4]}
+    assert last["coordinates"]["t"] == [0, 2]
+    words = (
+        'solver.network = { kind = "fbpinn", windows = [4] }, coordinates.t = [0, 2]'
+    )
+    assert described(plan.runs[-1].settings) == words
+    save_plan(tmp_path / "out", plan)
+    assert load_plan(tmp_path / "out") == plan
+    few = planned(tmp_path, NESTED + "[[exclude]]\ncoordinates.t = [[0, 2]]")
+    assert [r.id for r in few.runs] == [r.id for r in plan.runs[::2]]
+    drawn = planned(tmp_path, f"design = 'sobol'\nruns = 6\n{NESTED}")
+    assert {r.id for r in drawn.runs} == {r.id for r in plan.runs}
+
+
+def test_what_a_problem_file_has_at_its_top_may_vary(tmp_path: Path):
+    plan = planned(tmp_path, '[axes]\nequations = [{ growth = "dt(u) = r*u" }]')
+    assert tomllib.loads(plan.runs[0].problem)["equations"]["growth"] == "dt(u) = r*u"
 
 
 def test_exclusions_leave_out_what_meets_all_their_tests(tmp_path: Path):
@@ -208,7 +242,14 @@ AXES = "[axes]\nparameters.r = [1, 2]\n"
         ("[axes]\nparameters.q = [1]", ["parameters.q = 1", "no parameter 'q'"]),
         ("[axes]\nparameters.r = []", ["axes.parameters.r", "a list with values"]),
         ("[axes]\nparameters.r = [1, 1]", ["there twice"]),
-        ("[axes]\nparameters.r = [[1]]", ["numbers, texts or booleans"]),
+        ("[axes]\nparameters.r = [2026-11-30]", ["numbers, texts", "2026, 11, 30"]),
+        ("[axes]\nparameters.r = [[inf]]", ["axes.parameters.r", "numbers", "inf"]),
+        ("[axes]\ncoordinates.t = [[0, 1], [0, 1]]", ["'[0, 1]' is there twice"]),
+        ("[axes]\ncoordinates.t = [[0, 'a']]", ['coordinates.t = [0, "a"]']),
+        ("[axes]\nsolver.network = [{ width = 4 }]\n[solver]\nnetwork.depth = 2",
+         ["axes.solver.network", "would replace 'solver.network.depth'"]),
+        ("[axes]\ncoordinates.t = [[0, 1]]\n[[exclude]]\ncoordinates.t = [0, 1]",
+         ["exclude[0].coordinates.t", "such as [[0, 1]], found [0, 1]"]),
         ("[axes]\nparameters.r = { log = [0, 1], n = 3 }", ["above 0"]),
         ("[axes]\nparameters.r = { log = [1, 2] }", ["n is missing"]),
         ("[axes]\nparameters.r = { lin = [1, 2], n = 1 }", ["n must be 2"]),
@@ -239,9 +280,15 @@ AXES = "[axes]\nparameters.r = [1, 2]\n"
         ("[axes]\nparameters.r = { lin = [1, 2] }", ["n is missing", "random"]),
         (AXES + "[search]\n", ["search.trials: missing"]),
         ("batch = true\n" + AXES + "[search]\ntrials = 3", ["batch", "one run after"]),
-        (AXES + "[search]\ntrials = 3\n[[exclude]]\nseed = 1", ["exclude", "no comb"]),
+        (AXES + "seed = [0]\n[search]\ntrials = 3\n[[exclude]]\nseed = 0",
+         ["exclude[0]", "'seed' is no axis (axes: parameters.r)"]),
         (AXES + "[search]\ntrials = 3\nobjective = 'loss'", ["'error*seconds'"]),
-        (AXES + "seed = [0]\n[search]\ntrials = 3", ["no axis of a search"]),
+        ("[axes]\nseed = [0]\n[search]\ntrials = 3", ["beside the seeds"]),
+        (AXES + "seed = { lin = [0, 9] }\n[search]\ntrials = 3",
+         ["axes.seed", "a list of seeds"]),
+        (AXES + "seed = [0]\n[search]\ntrials = 3\nseeds = 2",
+         ["search.seeds", "in [axes] already"]),
+        (AXES + "[search]\ntrials = 3\nseeds = 0", ["search.seeds", "from 1"]),
         ("design = 'random'\nruns = 3\n" + AXES + "[search]\ntrials = 3",
          ["chooses its runs itself"]),
         ("[axes]\nseed = { lin = [0, 99999], n = 100000 }\n"

@@ -20,6 +20,7 @@ from pinnlab.plotting.style import math
 from pinnlab.result import FieldError
 from pinnlab.sweep.dataset import Dataset, read_dataset, seed_statistics
 from pinnlab.sweep.folder import files, record_error
+from pinnlab.sweep.page import report_page
 from pinnlab.sweep.pictures import pareto_front, sweep_figure
 from pinnlab.sweep.plan import Plan
 from pinnlab.sweep.table import collect
@@ -130,6 +131,29 @@ seed = 1
     ticks = panel.get_xticklabels()
     assert [t.get_text() for t in ticks] == ["10, adam", "20, lbfgs"]
     assert panel.get_xlabel() == f"{math('width')}, {math('optimizer')}"
+
+
+def test_lists_and_tables_are_told_by_their_text(tmp_path: Path):
+    axes = 'solver.network = [{ width = 8 }, { kind = "fbpinn", windows = [2] }]\n'
+    plan = saved(tmp_path, axes + "coordinates.t = [[0, 1], [0, 2]]")
+    folder = tmp_path / "out"
+    finished(folder, plan, [1e-1, 1e-2, 1e-3, None])
+    rows = collect(folder, plan)
+    with (folder / "sweep.csv").open(newline="") as file:
+        cells = [(r["network"], r["t"]) for r in csv.DictReader(file)]
+    names = ["{ width = 8 }", '{ kind = "fbpinn", windows = [2] }']
+    times = ["[0, 1]", "[0, 2]"]
+    assert cells == [(n, t) for n in names for t in times]
+    table = xarray.open_dataset(folder / "sweep.h5", engine="h5netcdf")
+    assert float(table.rel_l2.sel(network=names[1], t=times[0])) == 1e-3
+    sweep_figure(read_dataset(folder / "sweep.h5")).savefig(tmp_path / "picture.png")
+    page = report_page(folder, plan, rows, pictures=0)
+    text = (
+        page.split('<script id="data"')[1].partition(">")[2].partition("</script>")[0]
+    )
+    assert [r["settings"] for r in json.loads(text)["runs"]] == [*map(list, cells)]
+    found = RUNNER.invoke(app, ["sweep", "status", str(folder)])
+    assert found.exit_code == 0 and "[0, 2]" in found.output
 
 
 def test_a_setting_may_be_called_like_what_is_found_out(tmp_path: Path):

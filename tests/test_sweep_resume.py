@@ -7,12 +7,14 @@ from pathlib import Path
 import h5py
 import pytest
 from test_sweep_engine import driven, eventually, resumed, saved, standing_in
+from test_sweep_experiment import planned
 
 from pinnlab.sweep import supervise
 from pinnlab.sweep.drive import Ending, cancel
-from pinnlab.sweep.folder import State, drivers, files, state
+from pinnlab.sweep.folder import State, drivers, files, save_plan, state
 
 
+SEEDS = "[axes]\nseed = [0, 1, 2]\n"
 FAULTS = Path(__file__).parent / "faults"
 TRAINED = """
 strategy = "nonlinear"
@@ -87,6 +89,34 @@ def test_a_run_that_was_cut_off_goes_on_from_its_checkpoint(
     with h5py.File(own.result) as file:
         steps = file["history/step"]
         assert isinstance(steps, h5py.Dataset) and steps[-1] == 60
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "size"), [("kill", 1), ("term", 3)])
+def test_a_batch_that_was_cut_off_goes_on_from_its_checkpoint(
+    name: str, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    standing_in(monkeypatch, CUT_OFF.replace("SIGNALS", repr([name])))
+    monkeypatch.setattr("pinnlab.sweep.drive.PATIENCE", 0.1)
+    text = f"batch = true\nreference = false\n{SEEDS}[solver]\n{TRAINED}"
+    plan, folder = planned(tmp_path, text), tmp_path / "out"
+    save_plan(folder, plan)
+    first = files(folder, plan.runs[0].id)
+    if name == "term":
+        (drivers(folder) / "driver-a").write_text(json.dumps({"machine": ""}))
+        job = supervise.Job(str(folder), plan.runs[0].id, "driver-a", 1, 0.0)
+        assert supervise.supervise(job) is supervise.Outcome.STOPPED
+        assert first.batch.exists() and first.checkpoint.exists()
+    assert driven(folder, plan, size) == Ending(3, 0, False)
+    log = first.log.read_text()
+    assert "going on from" in log
+    assert len((folder / "attempts").read_text()) == 2, log
+    assert not list((folder / "runs").glob("*.ckpt*")) and not first.batch.exists()
+    for run in plan.runs:
+        with h5py.File(files(folder, run.id).result) as file:
+            steps = file["history/step"]
+            assert isinstance(steps, h5py.Dataset) and steps[-1] == 60
+            assert file.attrs["seed"] == run.seed
 
 
 def test_a_run_that_asks_for_it_is_queued_again(

@@ -25,6 +25,7 @@ from pinnlab.hdf5 import write_result
 from pinnlab.record import Observation
 from pinnlab.result import FieldError
 from pinnlab.sweep import supervise
+from pinnlab.sweep.candidates import probing
 from pinnlab.sweep.dataset import read_dataset
 from pinnlab.sweep.drive import Ending, drive_work
 from pinnlab.sweep.experiment import Experiment, load_experiment
@@ -42,7 +43,7 @@ from pinnlab.sweep.going import Going, Reporter, going
 from pinnlab.sweep.pools import Pool
 from pinnlab.sweep.supervise import Job, Outcome
 from pinnlab.sweep.table import collect
-from pinnlab.sweep.trials import Trials, probing, searching
+from pinnlab.sweep.trials import Trials, searching
 
 
 optuna = pytest.importorskip("optuna")
@@ -80,13 +81,17 @@ def solved(job: Job) -> Outcome:
     if error > 3.5:
         record_error(folder, job.run, "ArithmeticError", "diverged")
         return Outcome.FAILED
+    leave(folder, job.run, error)
+    return Outcome.DONE
+
+
+def leave(folder: Path, run: str, error: float) -> None:
     result = make_result({"t": np.linspace(0, 1, 9)})
     report = dataclasses.replace(
         result.report, fields=(FieldError("u", error, error, "exact"),), verdict="fail"
     )
     result = dataclasses.replace(result, report=report)
-    write_result(files(folder, job.run).result, result, force=True)
-    return Outcome.DONE
+    write_result(files(folder, run).result, result, force=True)
 
 
 def at_once(work: Callable[[Job], Outcome], size: int = 2) -> Pool:
@@ -114,15 +119,13 @@ def test_a_search_finds_the_best_settings(tmp_path: Path):
     assert ending.done + ending.failed == 20 and not ending.stopped
     best = trials.best()
     assert best is not None
-    run, value = best
     errors = [error_of(folder, r.id) for r in load_plan(folder).runs]
-    assert value == pytest.approx(min(errors))
-    assert 0.3 < float(run.settings["parameters.r"]) < 3
+    assert best.value == pytest.approx(min(errors)) and len(best.runs) == 1
+    assert 0.3 < float(str(best.settings["parameters.r"])) < 3
     # It looks where it is good: the second half is better than the first, at random.
     assert np.median(errors[10:]) < np.median(errors[:10])
-    assert {r.settings["solver.network.width"] for r in load_plan(folder).runs} <= {
-        4, 5, 6, 7, 8,
-    }  # fmt: skip
+    widths = [r.settings["solver.network.width"] for r in load_plan(folder).runs]
+    assert all(w in (4, 5, 6, 7, 8) for w in widths)
     collect(folder, load_plan(folder))
     assert read_dataset(folder / "sweep.h5").dims == {"trial": len(errors)}
 
@@ -133,6 +136,22 @@ def test_a_search_finds_the_best_settings(tmp_path: Path):
     driven(more, folder, at_once(solved))
     found = [r.id for r in load_plan(folder).runs]
     assert len(found) == 22 and len(set(found)) == 22
+
+
+def test_a_search_leaves_out_what_is_excluded(tmp_path: Path):
+    text = SEARCH + '[[exclude]]\nparameters.r = "< 1"\nsolver.network.width = "< 8"'
+    experiment, folder = written(tmp_path, text), tmp_path / "out"
+    ends = probing(experiment, no_gallery).runs
+    assert [r.settings["parameters.r"] for r in ends] == [100, 0.01]
+    ending, _ = driven(experiment, folder, at_once(solved))
+    assert ending.done + ending.failed == 20
+    settings = [r.settings for r in load_plan(folder).runs]
+    assert all(
+        float(str(s["parameters.r"])) >= 1 or s["solver.network.width"] == 8
+        for s in settings
+    )
+    again, _ = driven(experiment, folder, at_once(refused))
+    assert again == Ending(20, 0, False)
 
 
 def test_a_search_goes_on_with_what_a_dead_driver_left(tmp_path: Path):
@@ -149,10 +168,7 @@ def test_a_search_goes_on_with_what_a_dead_driver_left(tmp_path: Path):
     ending, _ = driven(experiment, folder, at_once(work))
     assert ending.done + ending.failed == 6
     assert asked <= set(began) and len(began) == len(set(began)) == 6
-    storage = optuna.storages.JournalStorage(
-        optuna.storages.journal.JournalFileBackend(str(folder / "search.journal"))
-    )
-    found = optuna.load_study(study_name="search", storage=storage).trials
+    found = journal(folder)
     assert len(found) == 6 and all(t.state.is_finished() for t in found)
 
 
@@ -186,6 +202,126 @@ def test_a_hopeless_run_is_stopped_and_recorded(tmp_path: Path):
     assert [r.state for r in rows].count("pruned") == 1
 
 
+REPEATED = SEARCH.replace("trials = 20", "trials = 8") + "seeds = 3\n"
+
+
+def solved_by(seed: int) -> float:
+    """How many times the error of seed 1 another seed has."""
+    return {0: 1e-3, 1: 1.0, 2: 1e3}[seed]
+
+
+def repeated(job: Job, lost: tuple[int, ...] = ()) -> Outcome:
+    folder = Path(job.folder)
+    seed = int(read_json(files(folder, job.run).spec)["seed"])
+    if seed in lost:
+        record_error(folder, job.run, "ArithmeticError", "diverged")
+        return Outcome.FAILED
+    error = error_of(folder, job.run) * solved_by(seed)
+    leave(folder, job.run, error)
+    return Outcome.DONE
+
+
+def journal(folder: Path) -> list:
+    storage = optuna.storages.JournalStorage(
+        optuna.storages.journal.JournalFileBackend(str(folder / "search.journal"))
+    )
+    return optuna.load_study(study_name="search", storage=storage).trials
+
+
+def test_a_trial_is_judged_by_the_median_over_its_seeds(tmp_path: Path):
+    experiment, folder = written(tmp_path, REPEATED), tmp_path / "out"
+    ending, trials = driven(experiment, folder, at_once(repeated))
+    assert ending == Ending(24, 0, False)
+    runs = load_plan(folder).runs
+    assert [r.seed for r in runs] == [0, 1, 2] * 8
+    best = trials.best()
+    assert best is not None and [r.seed for r in best.runs] == [0, 1, 2]
+    assert best.value == pytest.approx(min(error_of(folder, r.id) for r in runs))
+    assert "seed" not in best.settings and "median of 3 seeds" in trials.objective
+    found = [t.value for t in journal(folder)]
+    assert found == pytest.approx([error_of(folder, r.id) for r in runs[::3]])
+    collect(folder, load_plan(folder))
+    table = read_dataset(folder / "sweep.h5")
+    assert table.dims == {"trial": 8, "seed": 3}
+    assert np.isfinite(table.variables["rel_l2"]).all()
+
+    # An axis of seeds says the same.
+    text = REPEATED.replace("seeds = 3\n", "").replace(
+        "[search]", "seed = [0, 1, 2]\n[search]"
+    )
+    again, _ = driven(written(tmp_path, text), folder, at_once(refused))
+    assert again == Ending(24, 0, False)
+
+
+@pytest.mark.parametrize(("lost", "state_"), [((1,), "COMPLETE"), ((0, 1), "FAIL")])
+def test_a_seed_that_is_lost_counts_as_the_worst(
+    lost: tuple[int, ...], state_: str, tmp_path: Path
+):
+    experiment, folder = written(tmp_path, REPEATED), tmp_path / "out"
+    begun: list[str] = []
+
+    def work(job: Job) -> Outcome:
+        if files(Path(job.folder), job.run).pruned.exists():
+            return Outcome.PRUNED
+        begun.append(job.run)
+        return repeated(job, lost)
+
+    ending, trials = driven(experiment, folder, at_once(work, 1))
+    found = journal(folder)
+    if len(lost) == 1:
+        assert ending == Ending(16, 8, False) and trials.best() is not None
+        runs = load_plan(folder).runs
+        expected = [1e3 * error_of(folder, r.id) for r in runs[::3]]
+        assert [t.value for t in found] == pytest.approx(expected)
+        return
+    # The third run of each trial cannot change its median any more.
+    assert ending == Ending(0, 16, False) and len(begun) == 16
+    assert trials.best() is None
+    assert {state(folder, r.id) for r in load_plan(folder).runs[2::3]} == {State.PRUNED}
+    assert len(found) == 8 and all(t.state.is_finished() for t in found)
+
+
+def test_a_repeated_search_goes_on_in_the_middle_of_a_trial(tmp_path: Path):
+    experiment, folder = written(tmp_path, REPEATED), tmp_path / "out"
+    with searching(experiment, no_gallery, folder) as trials:
+        first, second, *_ = trials.more(0, 4)
+        repeated(Job(str(folder), first.id, "", 1, 0.0))
+        trials.ended(first, Outcome.DONE)  # The driver dies here.
+    began: list[str] = []
+
+    def work(job: Job) -> Outcome:
+        began.append(job.run)
+        return repeated(job)
+
+    ending, _ = driven(experiment, folder, at_once(work))
+    assert ending == Ending(24, 0, False)
+    assert first.id not in began and second.id in began and len(began) == 23
+    assert all(t.state.is_finished() for t in journal(folder))
+
+
+def test_one_hopeless_seed_is_stopped_and_its_trial_goes_on(tmp_path: Path):
+    experiment, folder = written(tmp_path, REPEATED), tmp_path / "out"
+    begun: list[str] = []
+
+    def work(job: Job) -> Outcome:
+        """The first seed of the last trial is a hundred times worse, and endless."""
+        begun.append(job.run)
+        if len(begun) != 22:
+            leave(folder, job.run, 1e-3)
+            return Outcome.DONE
+        own = files(folder, job.run)
+        write_json(own.going, dataclasses.asdict(Going("adam", 9, 5.0, 10.0, 1.0)))
+        assert eventually(own.pruned.exists)
+        return Outcome.PRUNED
+
+    with ThreadPoolExecutor(1) as threads:
+        pool = Pool(1, lambda job: threads.submit(work, job))
+        ending, _ = driven(experiment, folder, pool)
+    assert ending == Ending(23, 0, False) and len(begun) == 24
+    assert state(folder, begun[21]) is State.PRUNED
+    assert [t.value for t in journal(folder)] == [1e-3] * 8
+
+
 def test_the_process_of_a_pruned_run_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -209,6 +345,7 @@ def test_the_process_of_a_pruned_run_is_ended(
         (("[0.01, 100]", "[0.1, 100]"), "other axes"),
         (("reference =", "budget = 5\nreference ="), "other fixed settings"),
         (("trials = 20", 'trials = 3\nobjective = "residual"'), "other objective"),
+        (("trials = 20", "trials = 3\nseeds = 5"), "other seeds"),
     ],
 )  # fmt: skip
 def test_another_search_in_the_same_folder_is_refused(
@@ -245,7 +382,7 @@ def test_every_end_and_choice_is_checked_before_a_search(tmp_path: Path):
 def test_without_optuna_the_extra_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("pinnlab.sweep.trials.find_spec", lambda name: None)
+    monkeypatch.setattr("pinnlab.sweep.candidates.find_spec", lambda name: None)
     with pytest.raises(ProblemError, match=r"pinnlab-jax\[search\]"):
         probing(written(tmp_path), no_gallery)
 

@@ -17,6 +17,7 @@ from pinnlab.errors import ProblemError
 if TYPE_CHECKING:
     from pinnlab.sweep.drive import Ending, Work
     from pinnlab.sweep.plan import Plan
+    from pinnlab.sweep.search import Search
     from pinnlab.sweep.table import Row
     from pinnlab.sweep.trials import Trials
 
@@ -81,13 +82,14 @@ def run(
     Exit status: 0 all verdicts are pass, 1 some are not, 2 the input is wrong, 3 some
     runs failed, 75 stopped by SIGTERM or SIGUSR1, 130 by Ctrl-C or `cancel`.
     """
+    from pinnlab.sweep.candidates import probing
     from pinnlab.sweep.checks import check_plan
     from pinnlab.sweep.experiment import load_experiment
     from pinnlab.sweep.folder import save_plan
     from pinnlab.sweep.plan import make_plan
     from pinnlab.sweep.pools import check_place
     from pinnlab.sweep.resources import SCHEDULERS
-    from pinnlab.sweep.trials import probing, searching
+    from pinnlab.sweep.trials import searching
 
     check_place(on)
     folder = output or Path(experiment.stem)
@@ -98,7 +100,7 @@ def run(
     plan = (probing if search else make_plan)(loaded, find_problem)
     typer.echo(f"checking {len(plan.runs)} runs", err=True)
     warnings = check_plan(plan, folder)
-    _announce(plan, folder, on, workers, warnings, search.trials if search else None)
+    _announce(plan, folder, on, workers, warnings, search)
     if dry_run:
         if on in SCHEDULERS:
             from pinnlab.sweep.schedulers import job_script
@@ -219,9 +221,9 @@ def _announce(
     on: str,
     workers: int | None,
     warnings: tuple[str, ...],
-    trials: int | None = None,
+    search: "Search | None" = None,
 ) -> None:
-    """Say the size of a plan, or of a search with so many trials like its runs."""
+    """Say the size of a plan, or of a search whose trials are like its runs."""
     from pinnlab.cli.progress import clock
     from pinnlab.sweep.checks import estimate
     from pinnlab.sweep.pools import pool_size
@@ -233,10 +235,14 @@ def _announce(
         longer = longer_than_a_job(on, plan)
         warnings = (*warnings, longer) if longer else warnings
     size = pool_size(on, plan, workers)
-    found = estimate(plan, folder, size, trials)
+    total = search.trials * search.repetitions if search else None
+    found = estimate(plan, folder, size, total)
     for warning in warnings:
         typer.echo(f"warning: {warning}", err=True)
-    what = f"{trials} trials" if trials else f"{found.runs} runs, {found.done} done"
+    what = f"{found.runs} runs, {found.done} done"
+    if search:
+        seeds = search.repetitions
+        what = f"{search.trials} trials" + (f" with {seeds} seeds" * (seeds > 1))
     typer.echo(
         f"{plan.title}: {what}; {size} at one time, at most about "
         f"{clock(found.seconds)}, {found.disk / 1e6:.0f} MB in {folder}",
@@ -265,12 +271,14 @@ def _drive(
     """Do the work and show what is there then. Where it was stopped, so is this."""
     from pinnlab.cli.sweep_table import SweepProgress, render_status, status_json
     from pinnlab.signals import listening
+    from pinnlab.sweep.batch import kind
     from pinnlab.sweep.drive import drive_work
     from pinnlab.sweep.folder import load_plan
     from pinnlab.sweep.pools import open_pool
     from pinnlab.sweep.table import collect
 
-    progress = SweepProgress(folder)
+    batches = {r.id: kind(r) for r in plan.runs} if plan.batch else {}
+    progress = SweepProgress(folder, batches)
     with (
         listening() as signals,
         open_pool(on, plan, folder, workers) as pool,
@@ -293,9 +301,11 @@ def _say_best(trials: "Trials") -> None:
 
     found = trials.best()
     if found:
-        run, value = found
-        words = f"smallest {trials.objective} {value:.2e}: {described(run.settings)}"
-        typer.echo(f"{words} (run {run.id})", err=True)
+        what = f"smallest {trials.objective} {found.value:.2e}"
+        runs = ("run " if len(found.runs) == 1 else "runs ") + ", ".join(
+            run.id for run in found.runs
+        )
+        typer.echo(f"{what}: {described(found.settings)} ({runs})", err=True)
 
 
 def _status(failed: bool, passed: bool) -> Status:

@@ -4,7 +4,7 @@ import math
 import statistics
 import time
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -30,12 +30,18 @@ class SweepProgress:
     """Shows how far the runs are and how long the rest may take.
 
     On a terminal there is a line for each run that trains.
+
+    **Arguments:**
+
+    - `batches`: by the id of a run, the name of the batch that it is solved in. The
+        runs of a batch end together, so that batches are counted for the time left.
     """
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, batches: Mapping[str, str] | None = None):
         self._console = console(error=True)
         self._folder = folder
         self._began = self._last = time.monotonic()
+        self._batches = batches or {}
         self._first: int | None = None
         self._shown = ""
         self._live: Live | None = None
@@ -60,16 +66,17 @@ class SweepProgress:
     def update(self, tally: "Tally", submitted: Collection["Run"]) -> None:
         """Show the newest numbers of runs."""
         now = time.monotonic()
-        ended = tally.done + tally.failed + tally.pruned
+        open_ones = {self._batches.get(r.id, r.id) for r in submitted}
+        left = tally.left - len(submitted) + len(open_ones)
         if self._first is None:
-            self._first = ended
-        newly = ended - self._first
+            self._first = left
+        newly = self._first - left
         status = f"{tally.done} done, {tally.failed} failed, "
         status += f"{tally.pruned} pruned, " if tally.pruned else ""
         status += f"{tally.left} to go"
         rest = f", best {tally.best:.1e}" if tally.best < math.inf else ""
-        if newly:
-            rest += f", {clock((now - self._began) / newly * tally.left)} left"
+        if newly > 0:
+            rest += f", {clock((now - self._began) / newly * left)} left"
         if self._live is not None:
             shown = live_table(self._folder, status + rest, submitted)
             self._live.update(shown, refresh=True)
@@ -166,7 +173,9 @@ def _table(rows: Sequence["Row"]):
 
 
 def _short(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    from pinnlab.sweep.values import label
+
+    return f"{value:.6g}" if isinstance(value, float) else label(value)
 
 
 def _nan(value: object) -> bool:

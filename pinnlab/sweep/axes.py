@@ -4,17 +4,13 @@ import itertools
 import math
 import operator
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pinnlab.errors import ProblemError, quoted
-from pinnlab.sweep.ranges import LARGEST, is_number, read_range
+from pinnlab.sweep.ranges import LARGEST, read_range
+from pinnlab.sweep.values import Settings, Value, check_value, is_number, label, same
 
-
-Value = str | int | float | bool
-Settings = dict[str, Value]
-Fixed = dict[str, Value | list[Value]]
-"""What all runs share, which may be lists too."""
 
 COMPARISONS = {
     "<=": operator.le,
@@ -50,6 +46,11 @@ class Exclusion:
         return all(_meets(settings[key], how, v) for key, how, v in self.tests)
 
 
+def left_out(settings: Mapping[str, Value], exclusions: Sequence[Exclusion]) -> bool:
+    """Whether any of them leaves a combination out."""
+    return any(e.holds(settings) for e in exclusions)
+
+
 def read_axis(key: str, value: object) -> Axis:
     """The axis that a list or a range describes."""
     where = f"axes.{key}"
@@ -68,7 +69,7 @@ def read_group(table: Mapping[str, object], where: str) -> Axis:
 
 
 def read_values(value: object, where: str) -> tuple[Value, ...]:
-    """A list of numbers, texts or booleans, or a range of numbers.
+    """A list of values, which may be lists and tables too, or a range of numbers.
 
     `{ lin = [a, b], n = 5 }` and `{ log = [a, b], n = 5 }` include both ends; between
     integers, values within rounding of an integer are integers.
@@ -81,26 +82,30 @@ def read_values(value: object, where: str) -> tuple[Value, ...]:
             f"n = 5 }}, found {value!r}"
         )
         raise ProblemError(message, key=where)
-    for v in value:
-        _check_value(v, where)
-    kept = [(type(v) is bool, v) for v in value]
-    for i, v in enumerate(kept):
-        if v in kept[:i]:
-            raise ProblemError(f"{v[1]!r} is there twice", key=where)
+    check_value(value, where)
+    for i, v in enumerate(value):
+        if any(same(v, other) for other in value[:i]):
+            raise ProblemError(f"{label(v)!r} is there twice", key=where)
     return tuple(value)
 
 
 def read_exclusion(
-    table: Mapping[str, object], keys: tuple[str, ...], where: str
+    table: Mapping[str, object], known: Mapping[str, Sequence[Value]], where: str
 ) -> Exclusion:
-    """An exclusion: each test a value, a list of values or a text such as "> 5"."""
+    """An exclusion: each test a value, a list of values or a text such as "> 5".
+
+    **Arguments:**
+
+    - `known`: the values of each axis.
+    """
     if not table:
         raise ProblemError("expected a table with tests of axes", key=where)
     tests = []
     for key, test in table.items():
-        if key not in keys:
-            message = f"{quoted(key)} is no axis (axes: {', '.join(keys)})"
+        if key not in known:
+            message = f"{quoted(key)} is no axis (axes: {', '.join(known)})"
             raise ProblemError(message, key=where)
+        _check_nesting(test, known[key], f"{where}.{key}")
         tests.append((key, *_test(test, f"{where}.{key}")))
     return Exclusion(tuple(tests))
 
@@ -116,7 +121,7 @@ def combinations(
         settings: Settings = {}
         for axis, values in zip(axes, steps, strict=True):
             settings |= zip(axis.keys, values, strict=True)
-        if not any(e.holds(settings) for e in exclusions):
+        if not left_out(settings, exclusions):
             yield settings
 
 
@@ -131,18 +136,20 @@ def _steps(table: Mapping[str, object], where: str) -> tuple[Value, ...]:
     return found.steps(n)
 
 
-def _check_value(value: object, where: str) -> None:
-    if not isinstance(value, str | bool) and not is_number(value):
-        message = f"expected numbers, texts or booleans, found {value!r}"
-        raise ProblemError(message, key=where)
+def _check_nesting(test: object, known: Sequence[Value], where: str) -> None:
+    """Refuse the list that one value is, where a list of such lists is meant."""
+    nested = next((v for v in known if isinstance(v, list)), None)
+    if nested is None or not isinstance(test, list):
+        return
+    if not any(isinstance(t, list) for t in test):
+        message = f"expected a list of values such as [{label(nested)}]"
+        raise ProblemError(f"{message}, found {label(test)}", key=where)
 
 
 def _test(test: object, where: str) -> tuple[str, tuple[Value, ...]]:
+    check_value(test, where)
     if isinstance(test, list):
-        for v in test:
-            _check_value(v, where)
         return "in", tuple(test)
-    _check_value(test, where)
     match = re.fullmatch(r"\s*(<=|>=|<|>|!=)\s*(\S+)\s*", str(test))
     if isinstance(test, str) and match:
         try:
@@ -155,5 +162,5 @@ def _test(test: object, where: str) -> tuple[str, tuple[Value, ...]]:
 
 def _meets(value: Value, how: str, tested: tuple[Value, ...]) -> bool:
     if how == "in":
-        return value in tested
+        return any(same(value, v) for v in tested)
     return is_number(value) and bool(COMPARISONS[how](value, tested[0]))

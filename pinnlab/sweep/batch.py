@@ -1,97 +1,155 @@
 """Runs that differ only in seeds and values of parameters, solved as one ensemble.
 
 The process of one run takes along all such runs that nobody works on: it holds their
-leases, and leaves a result of its own for each. Drivers and workers need not know.
+leases, and leaves a result of its own for each. Drivers need not know.
 """
 
 import dataclasses
+import json
+import time
 import tomllib
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 from pinnlab.ensemble.solve import Member, solve_members
+from pinnlab.keeper import Keeper
 from pinnlab.problem.file import loads_problem
+from pinnlab.signals import Listener
 from pinnlab.solution import Solution
-from pinnlab.sweep.beacon import claimed
-from pinnlab.sweep.folder import State, files, record_error, state
+from pinnlab.sweep.batches import members, waits
+from pinnlab.sweep.beacon import BEAT, claimed
+from pinnlab.sweep.folder import (
+    State,
+    files,
+    forget_checkpoints,
+    record_error,
+    state,
+    write_json,
+)
+from pinnlab.sweep.going import Reporter
 from pinnlab.sweep.plan import Plan, Run
 
 
-def solve_batch(folder: Path, plan: Plan, run: str) -> None:
+PATIENCE = 3 * BEAT
+"""Seconds in which the runs of a batch that was cut off must become free."""
+
+
+def solve_batch(folder: Path, plan: Plan, run: str, signals: Listener) -> None:
     """Solve a run, and with it those that can share its compiled programs.
 
     A run without a result has its reason recorded. The first run's lease is the
-    caller's.
+    caller's. Goes on from the checkpoint of an attempt that was cut off, with the same
+    runs; where one of them is in other hands, it starts anew with those that are free.
     """
-    with _taken(folder, plan, run) as runs:
-        problems = {r.problem: loads_problem(r.problem, r.name) for r in runs}
-        first = runs[0]
-        found = solve_members(
-            [Member(problems[r.problem], r.seed) for r in runs],
-            target=first.target,
-            budget=first.budget * len(runs),
-            reference=first.reference,
-        )
-        for own, solved in zip(runs, found, strict=False):
-            if isinstance(solved, Solution):
-                solved.save(files(folder, own.id).result, force=True)
-            else:
-                kind = type(solved).__name__
-                record_error(folder, own.id, kind, str(solved))
+    own = files(folder, run)
+    with ExitStack() as leases:
+        runs = _taken_again(folder, plan, run, leases)
+        resume = bool(runs)
+        if not resume:
+            forget_checkpoints(folder, run)
+            runs = _taken(folder, plan, run, leases)
+        own.batch.parent.mkdir(exist_ok=True)
+        write_json(own.batch, {"runs": [r.id for r in runs]})
+        keeper = Keeper(own.checkpoint, resume=resume, say=_say, signals=signals)
+        found = _solved(runs, Reporter(own.going), keeper)
+        with signals.deferred():
+            # The one whose checkpoint it is comes last: until then all can be repeated.
+            for one, solved in reversed(list(zip(runs, found, strict=False))):
+                _save(folder, one, solved)
+            keeper.finish()
+            own.batch.unlink(missing_ok=True)
 
 
-def alike(a: Run, b: Run) -> bool:
-    """Whether two runs differ in nothing but their seeds and values of parameters."""
-    if (a.name, a.target, a.budget, a.reference) != (
-        b.name,
-        b.target,
-        b.budget,
-        b.reference,
-    ):
-        return False
-    return _shape(a) == _shape(b)
-
-
-def merged(plan: Plan) -> list[Run]:
-    """One run for all that are alike, with the sum of their budgets."""
-    firsts: list[Run] = []
-    counts: list[int] = []
-    for run in plan.runs:
-        same = next((i for i, f in enumerate(firsts) if alike(f, run)), None)
-        if same is None:
-            firsts.append(run)
-            counts.append(1)
-        else:
-            counts[same] += 1
-    return [
-        dataclasses.replace(run, budget=run.budget * count)
-        for run, count in zip(firsts, counts, strict=True)
-    ]
-
-
-def _shape(run: Run) -> dict[str, object]:
-    """The problem without the numbers among its parameters."""
+def kind(run: Run) -> str:
+    """Equal for runs that differ in nothing but seeds and values of parameters."""
     table: dict[str, object] = tomllib.loads(run.problem)
     parameters = table.get("parameters")
     if isinstance(parameters, dict):
         numbers = {k: isinstance(v, int | float) or v for k, v in parameters.items()}
         table["parameters"] = numbers
-    return table
+    content = run.name, run.target, run.budget, run.reference, table
+    return json.dumps(content, sort_keys=True, default=str)
 
 
-@contextmanager
-def _taken(folder: Path, plan: Plan, run: str) -> Iterator[list[Run]]:
+def merged(plan: Plan) -> list[Run]:
+    """One run for all of a kind, with the sum of their budgets."""
+    found: dict[str, Run] = {}
+    for run in plan.runs:
+        name = kind(run)
+        before = found[name].budget if name in found else 0.0
+        found[name] = dataclasses.replace(
+            found.get(name, run), budget=before + run.budget
+        )
+    return list(found.values())
+
+
+def _solved(
+    runs: list[Run], progress: Reporter, keeper: Keeper
+) -> list[Solution | FloatingPointError]:
+    problems = {r.problem: loads_problem(r.problem, r.name) for r in runs}
+    first = runs[0]
+    return solve_members(
+        [Member(problems[r.problem], r.seed) for r in runs],
+        target=first.target,
+        budget=first.budget * len(runs),
+        progress=progress,
+        reference=first.reference,
+        keeper=keeper,
+    )
+
+
+def _save(folder: Path, run: Run, solved: Solution | FloatingPointError) -> None:
+    own = files(folder, run.id)
+    if isinstance(solved, FloatingPointError):
+        record_error(folder, run.id, type(solved).__name__, str(solved))
+    elif not own.result.exists():
+        solved.save(own.result, force=True)
+        own.error.unlink(missing_ok=True)
+
+
+def _taken(folder: Path, plan: Plan, run: str, leases: ExitStack) -> list[Run]:
     """The run and those like it that are missing and not leased, leased meanwhile."""
-    first = plan.run(run)
-    found = [first]
-    with ExitStack() as leases:
-        for other in plan.runs:
-            if other.id == run or not alike(first, other):
-                continue
-            if state(folder, other.id) is not State.MISSING:
-                continue
-            lease = leases.enter_context(claimed(files(folder, other.id).lease))
-            if lease is not None and state(folder, other.id) is not State.DONE:
-                found.append(other)
-        yield found
+    found = [plan.run(run)]
+    wanted = kind(found[0])
+    for other in plan.runs:
+        if other.id == run or kind(other) != wanted or waits(folder, other.id):
+            continue
+        if state(folder, other.id) is not State.MISSING:
+            continue
+        lease = leases.enter_context(claimed(files(folder, other.id).lease))
+        if lease is not None and state(folder, other.id) is not State.DONE:
+            found.append(other)
+    return found
+
+
+def _taken_again(folder: Path, plan: Plan, run: str, leases: ExitStack) -> list[Run]:
+    """The runs of the attempt that left a checkpoint, leased where they are not done.
+
+    **Returns:** none where there is no checkpoint, or others work on one of them.
+    """
+    names = members(folder, run)
+    there = {r.id: r for r in plan.runs}
+    if not names or not all(n in there for n in names):
+        return []
+    with ExitStack() as again:
+        for name in names[1:]:
+            if state(folder, name) is not State.DONE and not _waited(
+                files(folder, name).lease, again
+            ):
+                return []
+        leases.enter_context(again.pop_all())
+    return [there[n] for n in names]
+
+
+def _waited(name: Path, leases: ExitStack) -> bool:
+    """Take a lease, for which whoever had it before may have to be found dead."""
+    end = time.monotonic() + PATIENCE
+    while leases.enter_context(claimed(name)) is None:
+        if time.monotonic() > end:
+            return False
+        time.sleep(BEAT / 5)
+    return True
+
+
+def _say(message: str) -> None:
+    print(message, flush=True)

@@ -53,7 +53,7 @@ def estimate(
 
     **Arguments:**
 
-    - `trials`: of a search; each like the longest and largest run of the plan.
+    - `trials`: runs of a search; each like the longest and largest of the plan.
     """
     missing = [r for r in plan.runs if state(folder, r.id) is not State.DONE]
     spans = [longest_span(r) for r in missing]

@@ -10,7 +10,13 @@ from pathlib import Path
 
 from pinnlab.errors import Preempted
 from pinnlab.signals import Listener, listening
-from pinnlab.sweep.folder import files, load_plan, read_json, record_error
+from pinnlab.sweep.folder import (
+    files,
+    forget_checkpoints,
+    load_plan,
+    read_json,
+    record_error,
+)
 
 
 STOPPED = 75
@@ -55,7 +61,7 @@ def solve_spec(folder: Path, run: str, signals: Listener) -> None:
     Goes on from the checkpoint of an attempt that was cut off.
     """
     from pinnlab.cache import keep_compiled_programs
-    from pinnlab.checkpoint import previous
+    from pinnlab.checkpoint import kept
     from pinnlab.keeper import Keeper
     from pinnlab.problem.file import loads_problem
     from pinnlab.solver import solve
@@ -66,12 +72,12 @@ def solve_spec(folder: Path, run: str, signals: Listener) -> None:
     if plan.batch:
         from pinnlab.sweep.batch import solve_batch
 
-        solve_batch(folder, plan, run)
+        solve_batch(folder, plan, run, signals)
         return
     own = files(folder, run)
     spec = read_json(own.spec)
-    began = any(p.exists() for p in (own.checkpoint, previous(own.checkpoint)))
-    keeper = Keeper(own.checkpoint, resume=began, say=_say, signals=signals)
+    resume = kept(own.checkpoint)
+    keeper = Keeper(own.checkpoint, resume=resume, say=_say, signals=signals)
     solution = solve(
         loads_problem(spec["problem"], spec["name"]),
         target=spec["target"],
@@ -88,9 +94,7 @@ def solve_spec(folder: Path, run: str, signals: Listener) -> None:
 
 def _give_up(folder: Path, run: str, kind: str, message: str) -> None:
     """Record a failure. The next attempt starts anew, not from what led to it."""
-    own = files(folder, run)
-    for path in own.checkpoint.parent.glob(f"{own.checkpoint.name}*"):
-        path.unlink(missing_ok=True)
+    forget_checkpoints(folder, run)
     record_error(folder, run, kind, message)
 
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from pinnlab.atomic import replacing
 from pinnlab.errors import ProblemError
-from pinnlab.sweep.axes import Axis, Settings
+from pinnlab.sweep.axes import Axis
 from pinnlab.sweep.columns import short_names
 from pinnlab.sweep.plan import Plan
+from pinnlab.sweep.values import Settings, label
 
 
 FORMAT = "pinnlab sweep"
@@ -123,9 +124,9 @@ def _place(axes: tuple[Axis, ...], settings: Settings) -> tuple[int, ...]:
 
 
 def _values(values: tuple) -> np.ndarray:
-    """Numbers as numbers; anything else as texts."""
+    """Numbers as numbers; anything else as its label."""
     plain = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
-    return np.array(values) if plain else np.array([str(v) for v in values], object)
+    return np.array(values) if plain else np.array([label(v) for v in values], object)
 
 
 def _write(file: h5py.File, dataset: Dataset) -> None:

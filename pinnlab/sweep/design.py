@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from pinnlab.errors import ProblemError
 from pinnlab.sampling import unit_points
-from pinnlab.sweep.axes import Axis, Settings, Value
+from pinnlab.sweep.axes import Axis
 from pinnlab.sweep.ranges import Range
+from pinnlab.sweep.values import Settings, Value, label
 
 
 GRID = "grid"
@@ -54,16 +55,17 @@ class Design:
         Raises `ProblemError` where there are not so many that are not left out.
         """
         keys = tuple(k for f in factors for k in f.keys)
-        found: dict[tuple[Value, ...], None] = {}
+        found: dict[tuple[str, ...], tuple[Value, ...]] = {}
         points = 2 * self.count
         while len(found) < self.count and points <= MOST_DRAWS * self.count:
             unit = unit_points(SAMPLERS[self.kind], points, len(factors), self.seed)
-            for row in unit:
+            for shares in unit:
                 settings: Settings = {}
-                for factor, share in zip(factors, row, strict=True):
+                for factor, share in zip(factors, shares, strict=True):
                     settings |= factor.at(float(share))
                 if not left_out(settings):
-                    found[tuple(settings[k] for k in keys)] = None
+                    row = tuple(settings[k] for k in keys)
+                    found[tuple(map(label, row))] = row
             points *= 4
         if len(found) < self.count:
             message = (
@@ -71,4 +73,4 @@ class Design:
                 f"{len(found)} were found"
             )
             raise ProblemError(message, key="runs")
-        return Axis(keys, tuple(found)[: self.count], DRAW)
+        return Axis(keys, tuple(found.values())[: self.count], DRAW)

@@ -195,6 +195,7 @@ class _Round:
                         self._ended(work, run, outcome)
                 due = [run for when, run in later if when <= time.monotonic()]
                 later = [(when, run) for when, run in later if run not in due]
+                waiting = [run for _, run in later]
                 for run in due:
                     # The other driver may have found that it fails.
                     if state(self.folder, run.id) is State.FAILED:
@@ -203,7 +204,7 @@ class _Round:
                         running[self._submit(run)] = run
                 work.look()
                 self._count(work, len(running) + len(later))
-                self.watcher.update(self.tally, running.values())
+                self.watcher.update(self.tally, [*running.values(), *waiting])
         finally:
             for future in running:
                 future.cancel()

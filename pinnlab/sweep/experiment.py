@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pinnlab.errors import ProblemError, located, nearest, quoted
+from pinnlab.problem.tables import TABLES as TABLES_OF_PROBLEMS
 from pinnlab.sweep.axes import (
     Axis,
     Exclusion,
-    Fixed,
-    Settings,
-    Value,
+    left_out,
     read_axis,
     read_exclusion,
     read_group,
@@ -40,6 +39,7 @@ from pinnlab.sweep.resources import (
     read_resources,
 )
 from pinnlab.sweep.search import Search, read_search
+from pinnlab.sweep.values import Settings, Value
 
 
 OF_A_RUN = ("problem", "seed", "target", "budget")
@@ -63,7 +63,7 @@ class Experiment:
     """
 
     title: str
-    fixed: Fixed
+    fixed: Settings
     axes: tuple[Axis, ...]
     exclusions: tuple[Exclusion, ...]
     resources: Resources
@@ -94,7 +94,7 @@ def load_experiment(path: str | Path) -> Experiment:
 
 def _experiment(table: Mapping[str, object], path: Path) -> Experiment:
     known_keys(table, TOP, "")
-    fixed: Fixed = {}
+    fixed: Settings = {}
     for key in OF_A_RUN:
         if key in table:
             fixed[key] = _of_a_run(key, table[key], key)
@@ -104,8 +104,11 @@ def _experiment(table: Mapping[str, object], path: Path) -> Experiment:
     varied = _varied(table, ranges=bool(search or design))
     keys = tuple(k for v in varied for k in v.keys)
     _check_keys(keys, fixed)
+    known = {k: _values(v, i) for v in varied for i, k in enumerate(v.keys)}
+    if search:
+        known.pop("seed", None)  # Each trial is run with all of them.
     exclusions = tuple(
-        read_exclusion(dict(entries(e)), keys, f"exclude[{i}]")
+        read_exclusion(dict(entries(e)), known, f"exclude[{i}]")
         for i, e in enumerate(read_tables(table, "exclude"))
     )
     experiment = Experiment(
@@ -122,10 +125,7 @@ def _experiment(table: Mapping[str, object], path: Path) -> Experiment:
     if search and experiment.batch:
         raise ProblemError("a search chooses one run after another", key="batch")
     if search:
-        if "seed" in keys:
-            message = "is no axis of a search: give one, as in seed = 0"
-            raise ProblemError(message, key="axes.seed")
-        factors = tuple(map(_factor, varied))
+        factors, search = _searched(varied, search)
         return dataclasses.replace(experiment, axes=(), search=search, factors=factors)
     if design:
         axes = _drawn(design, varied, exclusions)
@@ -152,6 +152,26 @@ def _design(table: Mapping[str, object], search: Search | None) -> Design | None
     return Design(kind, count, seed)
 
 
+def _searched(
+    varied: list[Axis | Factor], search: Search
+) -> tuple[tuple[Factor, ...], Search]:
+    """What a search chooses from; an axis of seeds is what it repeats trials with."""
+    seeds = [v for v in varied if isinstance(v, Axis) and v.keys == ("seed",)]
+    factors = tuple(_factor(v) for v in varied if v not in seeds)
+    if any("seed" in f.keys for f in factors):
+        message = "a search takes a list of seeds, with each of which a trial is run"
+        raise ProblemError(message, key="axes.seed")
+    if not factors:
+        raise ProblemError("missing: what is searched beside the seeds", key="axes")
+    if seeds and search.seeds:
+        message = "the seeds are given in [axes] already"
+        raise ProblemError(message, key="search.seeds")
+    if seeds:
+        found = tuple(int(str(row[0])) for row in seeds[0].values)
+        search = dataclasses.replace(search, seeds=found)
+    return factors, search
+
+
 def _drawn(
     design: Design, varied: list[Axis | Factor], exclusions: tuple[Exclusion, ...]
 ) -> tuple[Axis, ...]:
@@ -163,10 +183,7 @@ def _drawn(
     drawn = {k for f in factors for k in f.keys}
     early = [e for e in exclusions if {key for key, *_ in e.tests} <= drawn]
 
-    def left_out(settings: Settings) -> bool:
-        return any(e.holds(settings) for e in early)
-
-    return design.drawn(factors, left_out), *seeds
+    return design.drawn(factors, lambda s: left_out(s, early)), *seeds
 
 
 def _factor(varied: Axis | Factor) -> Factor:
@@ -211,20 +228,27 @@ def _check_values(key: str, values: list[Value]) -> None:
     if key in OF_A_RUN:
         for value in values:
             _of_a_run(key, value, f"axes.{key}")
-    elif not re.fullmatch(r"[^.]+(\.[^.]+)+", key):
+    elif key not in TABLES_OF_PROBLEMS and not re.fullmatch(r"[^.]+(\.[^.]+)+", key):
         message = (
-            f"{quoted(key)} is no setting: expected {', '.join(OF_A_RUN)}, or "
-            'a quoted path such as "parameters.nu", "solver.network.width"'
+            f"{quoted(key)} is no setting: expected {', '.join(OF_A_RUN)}, a path "
+            'such as "parameters.nu", "solver.network.width", or what a problem file '
+            f"has ({', '.join(TABLES_OF_PROBLEMS)})"
         )
-        raise ProblemError(message, key="axes", hint=nearest(key, OF_A_RUN))
+        hint = nearest(key, (*OF_A_RUN, *TABLES_OF_PROBLEMS))
+        raise ProblemError(message, key="axes", hint=hint)
 
 
-def _check_keys(keys: tuple[str, ...], fixed: Fixed) -> None:
+def _check_keys(keys: tuple[str, ...], fixed: Settings) -> None:
     for key in keys:
         if keys.count(key) > 1:
             raise ProblemError(f"{quoted(key)} is an axis twice", key="axes")
         if key in fixed:
             raise ProblemError(f"{quoted(key)} is an axis and fixed", key=key)
+        inside = next((k for k in (*keys, *fixed) if k.startswith(f"{key}.")), None)
+        if inside:
+            message = f"the tables of this axis would replace {quoted(inside)}"
+            hint = "put all that the table has into each value of the axis"
+            raise ProblemError(message, key=f"axes.{key}", hint=hint)
     if "problem" not in (*fixed, *keys):
         message = "missing: a gallery name or a file, as in problem = 'burgers'"
         raise ProblemError(message, key="problem")

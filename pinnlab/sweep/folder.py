@@ -14,7 +14,9 @@ from pinnlab.sweep.plan import Plan, Run, plan_table, read_plan
 
 
 PLAN = "plan.json"
-ENDS = (".json", ".h5", ".error.json", ".log", ".ckpt", ".going.json", ".pruned.json")
+BATCHES = "batches"
+ENDS = (".json", ".h5", ".error.json", ".log", ".ckpt", ".going.json", ".pruned.json",
+        ".spent.json")  # fmt: skip
 
 
 class State(Enum):
@@ -34,8 +36,10 @@ class Files:
     - `spec`: what to run; `result`: the HDF5 file; `error`: why the last attempt left
       none; `log`: what it printed; `checkpoint`: what an attempt that was cut off left.
     - `going`: how far it is while it trains; `pruned`: why it was stopped as hopeless.
-    - `lease`: begins the names of the files that say who works on it; they are in a
-      folder that has no others, so that it is quick to list.
+    - `spent`: the seconds that all attempts have taken, where those are limited.
+    - `lease`: begins the names of the files that say who works on it; `batch`: which
+      runs it takes along. They are in folders that have no others, so that those are
+      quick to list.
     """
 
     spec: Path
@@ -45,13 +49,29 @@ class Files:
     checkpoint: Path
     going: Path
     pruned: Path
+    spent: Path
     lease: Path
+    batch: Path
 
 
 def files(folder: Path, run: str) -> Files:
     """The files of the run of this id."""
     own = (folder / "runs" / f"{run}{end}" for end in ENDS)
-    return Files(*own, lease=folder / "leases" / run)
+    return Files(
+        *own, lease=folder / "leases" / run, batch=folder / BATCHES / f"{run}.json"
+    )
+
+
+def forget_checkpoints(folder: Path, run: str) -> None:
+    """The next attempt at a run starts anew, with whatever runs it takes along."""
+    own = files(folder, run)
+    for path in (own.batch, *own.checkpoint.parent.glob(f"{run}*.ckpt*")):
+        path.unlink(missing_ok=True)
+
+
+def batches(folder: Path) -> list[str]:
+    """The runs that have taken others along, and were not at their end."""
+    return [p.stem for p in (folder / BATCHES).glob("*.json")]
 
 
 def drivers(folder: Path) -> Path:
@@ -72,9 +92,16 @@ def state(folder: Path, run: str) -> State:
 
 
 def save_plan(folder: Path, plan: Plan) -> None:
-    """Leave the plan in the folder, which is made, and each run's specification."""
-    for path in (folder / "runs", folder / "leases", drivers(folder)):
+    """Leave the plan in the folder, which is made, and each run's specification.
+
+    Batches that the plan does not have any more are forgotten.
+    """
+    for path in (folder / "runs", folder / "leases", drivers(folder), folder / BATCHES):
         path.mkdir(parents=True, exist_ok=True)
+    wanted = {run.id for run in plan.runs} if plan.batch else set()
+    for run in batches(folder):
+        if run not in wanted:
+            forget_checkpoints(folder, run)
     for run in plan.runs:
         spec = files(folder, run.id).spec
         if not spec.exists():

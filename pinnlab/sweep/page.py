@@ -27,6 +27,7 @@ from pinnlab.sweep.folder import files
 from pinnlab.sweep.pictures import panel_figures
 from pinnlab.sweep.plan import Plan
 from pinnlab.sweep.table import Row
+from pinnlab.sweep.values import Value, is_number, label
 
 
 COLUMNS = {
@@ -78,7 +79,7 @@ def _run(folder: Path, row: Row, names: dict[str, str], drawn: bool) -> dict:
         "state": row.state,
         "verdict": row.verdict,
         "error": row.error,
-        "settings": [row.settings[k] for k in names],
+        "settings": [_plain(row.settings[k]) for k in names],
         "found": {name: _finite(getattr(row, name)) for name in COLUMNS},
     }
     if row.verdict:
@@ -117,6 +118,11 @@ def _inline(picture: Figure, dpi: int) -> str:
     with matplotlib.rc_context(RC):
         picture.savefig(content, format="png", dpi=dpi)
     return "data:image/png;base64," + base64.b64encode(content.getvalue()).decode()
+
+
+def _plain(value: Value) -> str | float:
+    """Numbers stay, so that a column of them sorts."""
+    return value if is_number(value) else label(value)
 
 
 def _finite(value: float) -> float | None:

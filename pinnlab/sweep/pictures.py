@@ -15,16 +15,24 @@ from pinnlab.plotting.style import COLORS, GRAY, INK, LOGARITHMIC, RC, VERDICTS
 from pinnlab.plotting.style import math as symbol
 from pinnlab.sweep.dataset import SEED, SPREAD, Dataset, seed_statistics
 from pinnlab.sweep.design import DRAW
-from pinnlab.sweep.scattered import SPAN, against, parallel, settings_of
+from pinnlab.sweep.scattered import (
+    MOST_LETTERS,
+    SPAN,
+    against,
+    parallel,
+    settings_of,
+    shortened,
+)
 from pinnlab.sweep.search import TRIAL
 
 
 WIDTH, HEIGHT = 4.6, 3.4
 MOST_LINES = len(COLORS)
 MOST_TICKS = 8
-MOST_LETTERS = 24
 MOST_NUMBERS = 36
 """Cells of a heat map that still have room for their numbers."""
+MOST_LYING = 6
+"""Columns of a heat map in which numbers lie; in narrower ones they stand."""
 EITHER = "error_or_estimate"
 LABELS = {
     EITHER: "relative $L^2$ error or estimate",
@@ -175,11 +183,12 @@ def heat_map(dataset: Dataset, name: str, first: str, second: str, ax: Axes) -> 
 
 def _write_numbers(ax: Axes, values: np.ndarray, norm: LogNorm) -> None:
     """The value of each cell in it, readable on its color."""
+    turn = 90 if len(values) > MOST_LYING else 0
     for (i, j), value in np.ndenumerate(values):
         if np.isfinite(value):
             color = "white" if norm(value) < 0.5 else INK
             ax.text(i + 0.5, j + 0.5, f"{value:.0e}", color=color, fontsize=7,
-                    ha="center", va="center")  # fmt: skip
+                    rotation=turn, ha="center", va="center")  # fmt: skip
 
 
 def pareto(dataset: Dataset, name: str, ax: Axes) -> Axes:
@@ -256,7 +265,8 @@ def _labels(dataset: Dataset, dim: str | None) -> list[str]:
     found = {n: v for n, (over, v) in dataset.coordinates.items() if over == dim}
     # A zipped group is numbered under its own name.
     columns = [v for n, v in found.items() if n != dim or len(found) == 1]
-    return [", ".join(map(_text, row)) for row in zip(*columns, strict=True)]
+    texts = [", ".join(map(_text, row)) for row in zip(*columns, strict=True)]
+    return list(map(shortened, texts))
 
 
 def _text(value: object) -> str:
@@ -288,7 +298,8 @@ def _across(ax: Axes, dataset: Dataset, dim: str) -> None:
 def _slant(ax: Axes) -> None:
     """Slanted names where they would run into each other."""
     names = [t.get_text() for t in ax.get_xticklabels()]
-    if sum(map(len, names)) > MOST_LETTERS:
+    longest = [max(map(len, n.splitlines()), default=0) for n in names]
+    if sum(longest) > MOST_LETTERS:
         ax.tick_params("x", labelrotation=20)
         for text in ax.get_xticklabels():
             text.set_horizontalalignment("right")

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from pinnlab.errors import ProblemError
 from pinnlab.problem.file import load_problem
-from pinnlab.sweep.axes import Axis, Settings, Value, combinations
+from pinnlab.sweep.axes import Axis, combinations
 from pinnlab.sweep.experiment import OF_A_RUN, Experiment
 from pinnlab.sweep.reading import span
 from pinnlab.sweep.resources import Jobs, Resources
+from pinnlab.sweep.values import Settings, Value, label
 
 
 DEFAULT_TARGET = 1e-3
@@ -110,7 +111,7 @@ def make_plan(experiment: Experiment, lookup: Lookup) -> Plan:
 
 def described(settings: Mapping[str, Value]) -> str:
     """Settings as people read them: `parameters.nu = 0.01, seed = 1`."""
-    return ", ".join(f"{k} = {v}" for k, v in settings.items())
+    return ", ".join(f"{k} = {label(v)}" for k, v in settings.items())
 
 
 def plan_table(plan: Plan) -> dict[str, object]:

@@ -1,10 +1,10 @@
 """Ranges of numbers: even steps between two ends, or any number between them."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pinnlab.errors import ProblemError
+from pinnlab.sweep.values import is_number
 
 
 LARGEST = 100_000
@@ -70,15 +70,6 @@ def read_range(table: Mapping[str, object], where: str) -> tuple[Range, int | No
         raise ProblemError(f"{kind} needs {need}, found {ends!r}", key=where)
     whole = all(isinstance(e, int) for e in ends)
     return Range(a, b, kind == "log", whole), n if isinstance(n, int) else None
-
-
-def is_number(value: object) -> bool:
-    """Whether a value is a finite number, and no boolean."""
-    return (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and math.isfinite(value)
-    )
 
 
 def _tidy(value: float, whole: bool) -> int | float:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from pinnlab.errors import ProblemError, nearest, quoted
-from pinnlab.sweep.axes import Fixed, Value
+from pinnlab.sweep.values import Settings, check_value
 
 
 SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
@@ -53,19 +53,16 @@ def entries(
             yield path + key, value
 
 
-def flat(table: Mapping[str, object], path: str) -> Fixed:
+def flat(table: Mapping[str, object], path: str) -> Settings:
     """A table of tables as dotted keys."""
-    found: Fixed = {}
+    found: Settings = {}
     for key, value in table.items():
         where = f"{path}.{key}"
         if isinstance(value, Mapping):
             found |= flat(value, where)
-        elif isinstance(value, str | int | float) or (
-            isinstance(value, list) and all(isinstance(v, Value) for v in value)
-        ):
-            found[where] = value
         else:
-            raise ProblemError(f"expected a value, found {value!r}", key=where)
+            check_value(value, where)
+            found[where] = value  # pyright: ignore[reportArgumentType]
     return found
 
 

@@ -1,5 +1,6 @@
 """Pictures of runs that were drawn or searched: errors against each setting."""
 
+import textwrap
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,9 @@ from matplotlib.colors import LogNorm
 from pinnlab.plotting.style import COLORS, GRAY, LOGARITHMIC, math
 from pinnlab.sweep.dataset import SEED, Dataset, seed_statistics
 
+
+MOST_LETTERS = 24
+"""Letters in a line of what stands beside an axis."""
 
 SPAN = 20.0
 """Largest over smallest value from which an axis is logarithmic."""
@@ -94,7 +98,7 @@ def against(dataset: Dataset, name: str, setting: str, ax: Axes, label: str) -> 
     ax.set(xlabel=math(setting), ylabel=label)
     if values.dtype == object:
         names = sorted(set(values))
-        ax.set_xticks(range(len(names)), names)
+        ax.set_xticks(range(len(names)), [shortened(n) for n in names])
         values = np.array([names.index(v) for v in values], float)
     elif _wide(values):
         ax.set_xscale("log")
@@ -102,6 +106,11 @@ def against(dataset: Dataset, name: str, setting: str, ax: Axes, label: str) -> 
     if (errors[np.isfinite(errors)] > 0).any():
         ax.set_yscale("log")
     return ax
+
+
+def shortened(name: str) -> str:
+    """A value's name on several lines where it is long, as that of a table is."""
+    return textwrap.fill(name, MOST_LETTERS)
 
 
 def _errors(dataset: Dataset, name: str) -> np.ndarray:
@@ -122,7 +131,7 @@ def _column(label: str, values: np.ndarray) -> _Column:
         steps = max(len(names) - 1, 1)
         heights = {n: i / steps for i, n in enumerate(names)}
         places = np.array([heights[v] for v in values])
-        return _Column(label, places, {h: n for n, h in heights.items()})
+        return _Column(label, places, {h: shortened(n) for n, h in heights.items()})
     low, high = values.min(), values.max()
     shown = np.log(values) if _wide(values) else values.astype(float)
     width = np.ptp(shown) or 1.0

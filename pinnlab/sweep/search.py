@@ -24,12 +24,20 @@ class Search:
       residual of a run, as it is or times its seconds of training.
     - `trials`: runs in all; `prune`: stop hopeless ones early.
     - `seed`: of what is tried.
+    - `seeds`: each trial is a run with each of them, and its objective their median;
+      without any it is one run.
     """
 
     objective: str = "error"
     trials: int = 50
     prune: bool = True
     seed: int = 0
+    seeds: tuple[int, ...] = ()
+
+    @property
+    def repetitions(self) -> int:
+        """The runs of a trial."""
+        return max(1, len(self.seeds))
 
 
 def read_search(top: Mapping[str, object]) -> Search | None:
@@ -41,9 +49,6 @@ def read_search(top: Mapping[str, object]) -> Search | None:
         return None
     table, plain, where = read_table(top, "search"), Search(), "search."
     known_keys(table, tuple(vars(plain)), "search")
-    if "exclude" in top:
-        message = "a search has no combinations that could be excluded"
-        raise ProblemError(message, key="exclude")
     if "trials" not in table:
         raise ProblemError("missing, as in trials = 50", key="search.trials")
     return Search(
@@ -53,4 +58,14 @@ def read_search(top: Mapping[str, object]) -> Search | None:
         integer(table["trials"], where + "trials", 1, 100_000),
         boolean(table.get("prune", plain.prune), where + "prune"),
         integer(table.get("seed", plain.seed), where + "seed", 0, 2**31 - 1),
+        _seeds(top, table),
     )
+
+
+def _seeds(top: Mapping[str, object], table: Mapping[str, object]) -> tuple[int, ...]:
+    """`seeds = 3` means three from the experiment's own on."""
+    if "seeds" not in table:
+        return ()
+    count = integer(table["seeds"], "search.seeds", 1, 1000)
+    first = integer(top.get("seed", 0), "seed", 0, 2**31 - 1 - count)
+    return tuple(range(first, first + count))

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from pinnlab.sweep.batches import waits
 from pinnlab.sweep.beacon import claimed, gone, lost
 from pinnlab.sweep.child import STOPPED
 from pinnlab.sweep.folder import Files, drivers, files, record_error
+from pinnlab.sweep.spent import Spent
 
 
 POLL = 0.2
@@ -45,7 +47,8 @@ class Job:
     """A run to be done in a folder; plain data, so that it travels to any computer.
 
     - `driver`: the name of the driver's beacon; without it the run stops.
-    - `cpus`: cores that it may use; `seconds`: the most it may take, 0 for no limit.
+    - `cpus`: cores that it may use; `seconds`: the most that all attempts at it may
+      take until it is done or fails, 0 for no limit.
     """
 
     folder: str
@@ -71,6 +74,8 @@ def supervise(
     - `leaving`: whether this worker is about to end, so that the run must.
     """
     own = files(Path(job.folder), job.run)
+    if not own.result.exists() and waits(Path(job.folder), job.run):
+        return Outcome.BUSY
     with claimed(own.lease) as lease:
         # Asked again under the lease: another may just have finished.
         if own.result.exists():
@@ -82,20 +87,10 @@ def supervise(
         if gone(_driver(job)):
             return Outcome.STOPPED
         own.error.unlink(missing_ok=True)
-        code: int | None = 0
-        for _ in range(ATTEMPTS):
-            code = _attempt(job, own, lease, devices, leaving)
-            own.going.unlink(missing_ok=True)
-            if own.result.exists():
-                return Outcome.DONE
-            if own.pruned.exists():
-                return Outcome.PRUNED
-            if code is None or code == STOPPED:
-                return Outcome.STOPPED
-            if own.error.exists():
-                return Outcome.FAILED
-        record_error(Path(job.folder), job.run, "killed", _how_it_ended(code or 0))
-        return Outcome.FAILED
+        outcome = _attempts(job, own, lease, devices, leaving)
+        if outcome is not Outcome.STOPPED:
+            own.spent.unlink(missing_ok=True)
+        return outcome
 
 
 def command(job: Job) -> list[str]:
@@ -107,6 +102,30 @@ def _driver(job: Job) -> Path:
     return drivers(Path(job.folder)) / job.driver
 
 
+def _attempts(
+    job: Job,
+    own: Files,
+    lease: Path,
+    devices: str | None,
+    leaving: Callable[[], bool],
+) -> Outcome:
+    """Start a run until it ends by itself, or is told to stop."""
+    code: int | None = 0
+    for _ in range(ATTEMPTS):
+        code = _attempt(job, own, lease, devices, leaving)
+        own.going.unlink(missing_ok=True)
+        if own.result.exists():
+            return Outcome.DONE
+        if own.pruned.exists():
+            return Outcome.PRUNED
+        if own.error.exists():
+            return Outcome.FAILED
+        if code is None or code == STOPPED:
+            return Outcome.STOPPED
+    record_error(Path(job.folder), job.run, "killed", _how_it_ended(code or 0))
+    return Outcome.FAILED
+
+
 def _attempt(
     job: Job,
     own: Files,
@@ -115,7 +134,7 @@ def _attempt(
     leaving: Callable[[], bool],
 ) -> int | None:
     """The exit status of one process; None where it was told to stop."""
-    began = time.monotonic()
+    spent = Spent(own.spent, job.seconds)
     with own.log.open("ab") as log:
         # A terminal's Ctrl-C is for the driver: the group of the child is its own.
         process = subprocess.Popen(
@@ -127,7 +146,7 @@ def _attempt(
             start_new_session=True,
         )
         try:
-            looked = began
+            looked = time.monotonic()
             while process.poll() is None:
                 time.sleep(POLL)
                 if time.monotonic() - looked < LOOK:
@@ -138,12 +157,14 @@ def _attempt(
                 if leaving() or gone(_driver(job)):
                     _ask_to_stop(process)
                     return None
-                if 0 < job.seconds < looked - began:
+                if spent.over:
                     message = f"stopped after {job.seconds:g} s ([resources] time)"
                     record_error(Path(job.folder), job.run, "time", message)
+                    _ask_to_stop(process)
                     break
         finally:
             _end(process)
+            spent.keep()
     return process.returncode
 
 

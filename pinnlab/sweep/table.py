@@ -12,7 +12,6 @@ import numpy as np
 from pinnlab.atomic import replacing
 from pinnlab.hdf5 import DAMAGE
 from pinnlab.report_tables import number, read_report, subgroup
-from pinnlab.sweep.axes import Settings
 from pinnlab.sweep.columns import NUMBERS, TEXTS, short_names
 from pinnlab.sweep.dataset import (
     OVER_SEEDS,
@@ -24,6 +23,7 @@ from pinnlab.sweep.dataset import (
 )
 from pinnlab.sweep.folder import State, files, read_error, state
 from pinnlab.sweep.plan import Plan, Run
+from pinnlab.sweep.values import Settings, label
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def csv_table(plan: Plan, rows: tuple[Row, ...]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*names.values(), *TEXTS, *NUMBERS])
     for row in rows:
-        settings = [row.settings[key] for key in names]
+        settings = [label(row.settings[key]) for key in names]
         cells = [getattr(row, n) for n in (*TEXTS, *NUMBERS)]
         writer.writerow([*settings, *map(_cell, cells)])
     return text.getvalue()

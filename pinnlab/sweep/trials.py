@@ -1,24 +1,27 @@
-"""A search: trials that Optuna asks for, each a run of the sweep's folder.
+"""A search: trials that Optuna asks for, each a run of the sweep's folder, or several.
 
 Only the driver talks to Optuna. Its journal in the folder and the runs themselves are
 all there is: a driver that starts again takes up what the last one left.
 """
 
-import dataclasses
-import json
 import math
+import statistics
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from pinnlab.errors import ProblemError
-from pinnlab.sweep.axes import Axis, Settings
+from pinnlab.sweep.axes import left_out
 from pinnlab.sweep.beacon import claimed
-from pinnlab.sweep.design import Factor
+from pinnlab.sweep.candidates import (
+    place_of,
+    plan_of,
+    require_optuna,
+    runs_of,
+    without_seed,
+)
 from pinnlab.sweep.experiment import Experiment
 from pinnlab.sweep.folder import (
     PLAN,
@@ -31,45 +34,26 @@ from pinnlab.sweep.folder import (
     write_json,
 )
 from pinnlab.sweep.going import going
-from pinnlab.sweep.plan import Lookup, Plan, Run, make_run
-from pinnlab.sweep.ranges import Range
-from pinnlab.sweep.search import JOURNAL, TRIAL, Search
+from pinnlab.sweep.plan import Lookup, Run
+from pinnlab.sweep.search import Search
+from pinnlab.sweep.study import chosen, hopeless, left_running, open_study, space
 from pinnlab.sweep.supervise import Outcome
 from pinnlab.sweep.table import Row, read_row
+from pinnlab.sweep.values import Settings
 
 
 if TYPE_CHECKING:
-    from optuna import Study
-    from optuna.distributions import BaseDistribution
     from optuna.trial import Trial
 
-INSTALL = "pip install 'pinnlab-jax[search]'"
 PARTS = 10
 """A run is compared with others at each tenth of its budget."""
-STARTING = 2
-"""The first of these parts at which one is stopped."""
-COMPARED = 5
-"""Runs that must have ended before one is stopped."""
-
-
-def probing(experiment: Experiment, lookup: Lookup) -> Plan:
-    """A plan with every end of a range and every choice of a search, to be checked.
-
-    Raises `ProblemError` for one that makes no problem, and without Optuna.
-    """
-    require_optuna()
-    base: Settings = {}
-    for factor in experiment.factors:
-        base |= _ends(factor)[0]
-    found = [base | end for f in experiment.factors for end in _ends(f)]
-    runs = [make_run(experiment, settings, lookup) for settings in found]
-    return _plan(experiment, tuple({run.id: run for run in runs}.values()))
-
-
-def require_optuna() -> None:
-    """Raise `ProblemError` where Optuna is not installed."""
-    if find_spec("optuna") is None:
-        raise ProblemError(f"[search] needs Optuna: {INSTALL}")
+EXCLUDED = "excluded"
+MOST_EXCLUDED = 1000
+OUTCOMES = {
+    State.DONE: Outcome.DONE,
+    State.FAILED: Outcome.FAILED,
+    State.PRUNED: Outcome.PRUNED,
+}
 
 
 @contextmanager
@@ -82,11 +66,33 @@ def searching(
     """
     require_optuna()
     runs = load_plan(folder).runs if (folder / PLAN).is_file() else ()
-    save_plan(folder, _plan(experiment, runs))
+    save_plan(folder, plan_of(experiment, runs))
     with claimed(drivers(folder) / "search") as lease:
         if lease is None:
             raise ProblemError(f"{folder}: another driver is searching here")
         yield Trials(experiment, lookup, folder)
+
+
+@dataclass
+class _Open:
+    """A trial that has not ended: its runs, one for each seed, and how they ended."""
+
+    trial: "Trial"
+    runs: tuple[Run, ...]
+    ended: dict[str, Outcome] = field(default_factory=dict)
+
+    @property
+    def working(self) -> list[Run]:
+        return [r for r in self.runs if r.id not in self.ended]
+
+
+@dataclass(frozen=True)
+class Best:
+    """The settings with the smallest objective, and their runs, one for each seed."""
+
+    settings: Settings
+    value: float
+    runs: tuple[Run, ...]
 
 
 class Trials:
@@ -100,108 +106,173 @@ class Trials:
         self._lookup = lookup
         self._folder = folder
         self._runs = {r.id: r for r in load_plan(folder).runs}
-        self._open: dict[str, list[Trial]] = {}
-        self._space = {_name(f): _distribution(f) for f in experiment.factors}
-        self._study = _study(experiment, self._search, folder)
-        self._left_open = _running(self._study)
-        trials = self._study.get_trials(deepcopy=False)
-        self._told = {t.number: max(t.intermediate_values, default=0) for t in trials}
-        self.total = max(self._search.trials, len(trials))
+        self._study = open_study(experiment, self._search, folder)
+        self._left_open = left_running(self._study)
+        self._open: list[_Open] = []
+        self._queue: list[Run] = []
+        self._curves: dict[str, list[float]] = {}
+        self._trials = max(self._search.trials, self._asked)
+
+    @property
+    def total(self) -> int:
+        """The number of runs, one for each trial and seed."""
+        return self._trials * self._search.repetitions
 
     @property
     def waiting(self) -> int:
-        """Trials that were not asked for yet, and those that an earlier driver left."""
-        asked = len(self._study.get_trials(deepcopy=False))
-        return self.total - asked + len(self._left_open)
+        """Runs that were not given out: also those that an earlier driver left."""
+        return self._unasked * self._search.repetitions + len(self._queue)
 
     def more(self, busy: int, size: int) -> list[Run]:
-        """The next trials, as many as there is place for."""
+        """The runs of the next trials, as many as there is place for."""
         found: list[Run] = []
         while self.waiting and busy + len(found) < size:
-            trial = self._left_open.pop() if self._left_open else self._asked()
-            run = self._run(trial)
-            first = run.id not in self._open
-            self._open.setdefault(run.id, []).append(trial)
-            outcome = OUTCOMES.get(state(self._folder, run.id))
-            if outcome is not None:
-                self.ended(run, outcome)  # These settings were tried before.
-            elif first:
-                found.append(run)
+            if self._queue:
+                found.append(self._queue.pop(0))
+            else:
+                self._begin(self._next())
         return found
 
     def ended(self, run: Run, outcome: Outcome) -> None:
         """Tell what came out of the trials of a run."""
-        from optuna.trial import TrialState
-
-        row = read_row(self._folder, run)
-        value = objective(row, self._search)
-        for trial in self._open.pop(run.id, []):
-            if outcome is Outcome.PRUNED:
-                self._study.tell(trial, state=TrialState.PRUNED)
-            elif outcome is Outcome.DONE and value < math.inf:
+        for one in [o for o in self._open if run.id in [r.id for r in o.working]]:
+            one.ended[run.id] = outcome
+            if outcome is Outcome.DONE:
                 # A run that met its target early is known at all later parts too.
-                self._report(trial, PARTS, row.residual)
-                self._study.tell(trial, value)
-            else:
-                self._study.tell(trial, state=TrialState.FAIL)
+                self._follow(one, run, PARTS, read_row(self._folder, run).residual)
+            self._judge(one)
 
     def look(self) -> None:
         """Stop those runs that are hopeless."""
-        for run, trials in self._open.items():
-            found = going(self._folder, run)
-            if found is None or math.isnan(found.heldout):
-                continue
-            for trial in trials:
-                self._report(trial, int(PARTS * found.share), found.heldout)
-                if self._search.prune and trial.should_prune():
+        for one in self._open:
+            for run in one.working:
+                found = going(self._folder, run.id)
+                if found is None or math.isnan(found.heldout):
+                    continue
+                self._follow(one, run, int(PARTS * found.share), found.heldout)
+                if self._search.prune and hopeless(self._study, self._curves[run.id]):
                     reason = (
                         f"after {found.elapsed:.0f} s its held-out residual of "
                         f"{found.heldout:.1e} was above the median of the others"
                     )
-                    write_json(files(self._folder, run).pruned, {"message": reason})
-                    break
+                    self._stop(run, reason)
 
     @property
     def objective(self) -> str:
         """What is made small."""
-        return self._search.objective
+        over = self._search.repetitions
+        median = f" (median of {over} seeds)" if over > 1 else ""
+        return self._search.objective + median
 
-    def best(self) -> tuple[Run, float] | None:
-        """The run with the smallest objective; None before one is known."""
-        found = [
-            (value, run.id)
-            for run in self._runs.values()
-            if (value := objective(read_row(self._folder, run), self._search))
-            < math.inf
-        ]
-        return (self._runs[min(found)[1]], min(found)[0]) if found else None
+    def best(self) -> Best | None:
+        """The settings with the smallest objective; None before one is known."""
+        groups: dict[str, list[Run]] = {}
+        for run in self._runs.values():
+            groups.setdefault(place_of(run), []).append(run)
+        found = []
+        for place, runs in groups.items():
+            values = [self._value(r, state(self._folder, r.id)) for r in runs]
+            if len(runs) == self._search.repetitions:
+                found.append((statistics.median(values), place))
+        value, place = min(found, default=(math.inf, ""))
+        if value == math.inf:
+            return None
+        runs = tuple(groups[place])
+        return Best(without_seed(runs[0].settings), value, runs)
 
-    def _asked(self) -> "Trial":
-        return self._study.ask(self._space)
+    @property
+    def _unasked(self) -> int:
+        return self._trials - self._asked + len(self._left_open)
 
-    def _run(self, trial: "Trial") -> Run:
-        """The run of a trial, which is in the folder's plan then."""
-        settings: Settings = {}
-        for factor in self._experiment.factors:
-            settings |= _settings(factor, trial.params[_name(factor)])
-        run = make_run(self._experiment, settings, self._lookup)
-        if run.id not in self._runs:
-            self._runs[run.id] = run
-            save_plan(self._folder, _plan(self._experiment, tuple(self._runs.values())))
-        return self._runs[run.id]
+    @property
+    def _asked(self) -> int:
+        """Trials of which there are runs."""
+        found = self._study.get_trials(deepcopy=False)
+        return sum(EXCLUDED not in t.user_attrs for t in found)
 
-    def _report(self, trial: "Trial", part: int, heldout: float) -> None:
-        """Tell the held-out residual at all parts of the budget up to this one."""
-        for i in range(self._told.get(trial.number, 0) + 1, part + 1):
-            self._told[trial.number] = i
-            trial.report(heldout, i)
+    def _next(self) -> "Trial":
+        """One that an earlier driver left, or a new one.
 
+        Raises `ProblemError` where the exclusions leave out one after another.
+        """
+        from optuna.trial import TrialState
 
-OUTCOMES = {
-    State.DONE: Outcome.DONE,
-    State.FAILED: Outcome.FAILED,
-    State.PRUNED: Outcome.PRUNED,
-}
+        for _ in range(MOST_EXCLUDED):
+            known = self._left_open.pop() if self._left_open else None
+            trial = known or self._study.ask(space(self._experiment))
+            settings = chosen(self._experiment, trial)
+            if not left_out(settings, self._experiment.exclusions):
+                return trial
+            trial.set_user_attr(EXCLUDED, True)
+            # As a bad one: Optuna should look elsewhere.
+            self._study.tell(trial, state=TrialState.PRUNED)
+        message = f"{MOST_EXCLUDED} trials one after another are left out"
+        raise ProblemError(message, key="exclude")
+
+    def _begin(self, trial: "Trial") -> None:
+        """Put the runs of a trial into the queue, but what is done or at work."""
+        settings = chosen(self._experiment, trial)
+        runs = runs_of(self._experiment, settings, self._lookup)
+        new = [r for r in runs if r.id not in self._runs]
+        if new:
+            self._runs |= {r.id: r for r in new}
+            save_plan(
+                self._folder, plan_of(self._experiment, tuple(self._runs.values()))
+            )
+        working = {r.id for o in self._open for r in o.working}
+        self._open.append(_Open(trial, runs))
+        for run in runs:
+            self._curves.setdefault(run.id, trial.user_attrs.get(run.id, []))
+            outcome = OUTCOMES.get(state(self._folder, run.id))
+            if outcome is not None:
+                self.ended(run, outcome)  # These settings were tried before.
+            elif run.id not in working:
+                self._queue.append(run)
+
+    def _follow(self, one: _Open, run: Run, part: int, heldout: float) -> None:
+        """Note the held-out residual at all parts of the budget up to this one."""
+        curve = self._curves[run.id]
+        if len(curve) < part and math.isfinite(heldout):
+            curve += [heldout] * (part - len(curve))
+            one.trial.set_user_attr(run.id, curve)
+
+    def _judge(self, one: _Open) -> None:
+        """Tell the outcome of a trial whose runs have ended; stop one that is lost."""
+        from optuna.trial import TrialState
+
+        values = [self._value(r, one.ended.get(r.id)) for r in one.runs]
+        value = statistics.median(values)
+        if one.working:
+            if value == math.inf and self._search.prune:
+                for run in one.working:
+                    self._stop(run, "most of the same settings' runs are lost already")
+            return
+        self._open.remove(one)
+        if value < math.inf:
+            self._report(one)
+            self._study.tell(one.trial, value)
+        elif Outcome.PRUNED in one.ended.values():
+            self._report(one)
+            self._study.tell(one.trial, state=TrialState.PRUNED)
+        else:
+            self._study.tell(one.trial, state=TrialState.FAIL)
+
+    def _report(self, one: _Open) -> None:
+        """Tell the median over the runs at each part, a lost run being the worst."""
+        for part in range(PARTS):
+            curves = [self._curves[r.id] for r in one.runs]
+            values = [c[part] if part < len(c) else math.inf for c in curves]
+            if (value := statistics.median(values)) < math.inf:
+                one.trial.report(value, part + 1)
+
+    def _value(self, run: Run, ended: Outcome | State | None) -> float:
+        """The objective of a run: 0 before its end, infinity where it is lost."""
+        if ended in (Outcome.DONE, State.DONE):
+            return objective(read_row(self._folder, run), self._search)
+        return 0.0 if ended is None else math.inf
+
+    def _stop(self, run: Run, reason: str) -> None:
+        write_json(files(self._folder, run.id).pruned, {"message": reason})
 
 
 def objective(row: Row, search: Search) -> float:
@@ -211,86 +282,3 @@ def objective(row: Row, search: Search) -> float:
     value = next((e for e in errors if e >= 0), math.inf)
     found = value * row.train_seconds if seconds else value
     return math.inf if math.isnan(found) else found
-
-
-def _plan(experiment: Experiment, runs: tuple[Run, ...]) -> Plan:
-    keys = tuple(k for f in experiment.factors for k in f.keys)
-    rows = (tuple(r.settings[k] for k in keys) for r in runs)
-    axis = Axis(keys, tuple(dict.fromkeys(rows)), TRIAL)
-    return Plan(experiment.title, (axis,), runs, experiment.resources, experiment.jobs)
-
-
-def _study(experiment: Experiment, search: Search, folder: Path) -> "Study":
-    import optuna
-    from optuna.storages import JournalStorage
-    from optuna.storages.journal import JournalFileBackend
-
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    storage = JournalStorage(JournalFileBackend(str(folder / JOURNAL)))
-    study = optuna.create_study(
-        storage=storage, study_name="search", direction="minimize", load_if_exists=True
-    )
-    _check_same(study, experiment, search, folder)
-    # With the seed alone a driver that starts again would repeat the first trials.
-    seed = np.random.SeedSequence([search.seed, len(study.trials)])
-    study.sampler = optuna.samplers.TPESampler(seed=int(seed.generate_state(1)[0]))
-    study.pruner = optuna.pruners.MedianPruner(COMPARED, STARTING)
-    return study
-
-
-def _check_same(
-    study: "Study", experiment: Experiment, search: Search, folder: Path
-) -> None:
-    """Raise `ProblemError` where the folder has a search for something else."""
-    asked = {
-        "objective": search.objective,
-        "axes": json.dumps([dataclasses.astuple(f) for f in experiment.factors]),
-        "fixed settings": json.dumps([experiment.fixed, experiment.reference]),
-    }
-    found = study.user_attrs.get("search")
-    if found is None:
-        study.set_user_attr("search", asked)
-        return
-    for name, value in asked.items():
-        if found[name] != value:
-            raise ProblemError(
-                f"{folder}: holds a search with other {name}",
-                hint="choose another folder with -o",
-            )
-
-
-def _running(study: "Study") -> list["Trial"]:
-    """What an earlier driver asked for and did not live to tell."""
-    from optuna.trial import Trial, TrialState
-
-    found = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-    return [Trial(study, t._trial_id) for t in reversed(found)]
-
-
-def _ends(factor: Factor) -> list[Settings]:
-    if isinstance(factor.choices, Range):
-        return [factor.at(0.0), factor.at(1.0)]
-    return [dict(zip(factor.keys, row, strict=True)) for row in factor.choices]
-
-
-def _distribution(factor: Factor) -> "BaseDistribution":
-    from optuna import distributions as d
-
-    found = factor.choices
-    if not isinstance(found, Range):
-        # Rows of several settings are known to Optuna by their number alone.
-        return d.CategoricalDistribution(list(range(len(found))))
-    low, high = sorted((found.low, found.high))
-    if found.whole:
-        return d.IntDistribution(round(low), round(high), log=found.log)
-    return d.FloatDistribution(low, high, log=found.log)
-
-
-def _name(factor: Factor) -> str:
-    return ", ".join(factor.keys)
-
-
-def _settings(factor: Factor, value: float) -> Settings:
-    if isinstance(factor.choices, Range):
-        return {factor.keys[0]: value}
-    return dict(zip(factor.keys, factor.choices[int(value)], strict=True))

@@ -20,7 +20,7 @@ def lifetime(on: str, plan: Plan) -> float:
     Raises `ProblemError` where a run could not get on in so short a job.
     """
     walltime = plan.jobs[on].walltime
-    least = max(map(_batch_span if plan.batch else least_span, _processes(plan)))
+    least = max(least_span(r, plan.batch) for r in _processes(plan))
     if walltime - ENDING < least:
         message = (
             f"{walltime:g} s are too short for a run, which needs about {least:g} s "
@@ -36,29 +36,37 @@ def longer_than_a_job(on: str, plan: Plan) -> str:
     Raises `ProblemError` as `lifetime` does.
     """
     works = lifetime(on, plan)
-    longer = [span for r in plan.runs if (span := longest_span(r)) > works]
-    if plan.batch or not longer:
+    spans = [_whole_span(r, plan.batch) for r in _processes(plan)]
+    longer = [span for span in spans if span > works]
+    if not longer:
         return ""
+    what = "batches" if plan.batch else "runs"
     return (
-        f"{len(longer)} of {len(plan.runs)} runs may take up to {max(longer):g} s, and "
+        f"{len(longer)} of {len(spans)} {what} may take up to {max(longer):g} s, and "
         f"a job works for {works:g} s ({on}.walltime): they go on in the next one from "
         f"their checkpoints, one each {PERIOD:g} s and one at the end of a job"
     )
 
 
-def least_span(run: Run) -> float:
-    """Seconds of a job in which a run gets on, about; no more than `longest_span`.
+def least_span(run: Run, batch: bool = False) -> float:
+    """Seconds of a job in which a run gets on, about; no more than all it may take.
 
     The start, what is not kept in checkpoints (verification, and routes before
     training, which are gone through again), and the time to the first checkpoint.
+
+    **Arguments:**
+
+    - `batch`: whether the run stands for a batch, with the sum of its budgets. Those of
+        a batch that do not only train keep nothing until all of them are solved.
     """
     problem = loads_problem(run.problem, run.name)
     settings = read_settings(problem.solver, run.name)
-    if settings.strategy not in ("auto", "nonlinear"):
-        return longest_span(run)
-    again = 0.0 if only_trains(problem, settings) else ROUTE_SHARE * run.budget
-    least = STARTING + again + PERIOD + verification(run)
-    return min(least, longest_span(run))
+    trains = only_trains(problem, settings)
+    whole = _whole_span(run, batch)
+    if settings.strategy not in ("auto", "nonlinear") or (batch and not trains):
+        return whole
+    again = 0.0 if trains else ROUTE_SHARE * run.budget
+    return min(STARTING + again + PERIOD + _verified_span(run, batch), whole)
 
 
 def _processes(plan: Plan) -> list[Run]:
@@ -66,6 +74,10 @@ def _processes(plan: Plan) -> list[Run]:
     return merged(plan) if plan.batch else list(plan.runs)
 
 
-def _batch_span(run: Run) -> float:
-    """A batch has no checkpoints, and its members are verified in twice the time."""
-    return longest_span(run) + verification(run)
+def _whole_span(run: Run, batch: bool) -> float:
+    return longest_span(run) - verification(run) + _verified_span(run, batch)
+
+
+def _verified_span(run: Run, batch: bool) -> float:
+    """The members of a batch are verified in the time of two."""
+    return (2 if batch else 1) * verification(run)
