@@ -102,9 +102,11 @@ def search_nonlinear(
         if work.best is None:
             raise
         return work.best, record, Stop.INTERRUPTED
+    finally:
+        record.compile_seconds = work.clock.compiling
     if found is not None and found.solved.worst < goal:
         return found, record, Stop.TARGET
-    return found, record, Stop.BUDGET if work.spent > seconds else Stop.STALLED
+    return found, record, Stop.BUDGET if work.clock.spent > seconds else Stop.STALLED
 
 
 def _teller(
