@@ -95,7 +95,7 @@ def test_a_linearization_has_the_values_and_slopes_of_the_residual(i):
     here, there = iterate(system, 1), iterate(system, 2)
     form = Linearization(here, Compiled(system)).form(system, term, points)
     assert here.features is not None
-    rows, _ = here.features.matrix(form, system.fields)
+    rows = here.features.matrix(form, system.fields)
     pointwise = Pointwise(system, (term,))
 
     def residual(at):

@@ -147,7 +147,8 @@ class GaussNewton:
 
         form = Linearization(at, self.compiled).form
         seconds = share * (self.seconds - self.clock.spent)
-        return Search(self.system, seconds, self.seed, tell, form).run(goal)
+        clock = self.clock
+        return Search(self.system, seconds, self.seed, tell, form, clock).run(goal)
 
     def _steps(self, found: Found, goal: float) -> Iterate:
         """Newton steps with the features that were found, while they help."""

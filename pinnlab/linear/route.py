@@ -1,6 +1,5 @@
 """The routes by features as a whole: search, a network of them, what was recorded."""
 
-import time
 from collections.abc import Callable
 
 import equinox as eqx
@@ -62,9 +61,7 @@ def search(
     """
     record = Record()
     stop = Stop.STALLED
-    began = time.perf_counter()
     work = Search(system, seconds, seed, _teller("linear", record, observe))
-    record.compile_seconds = time.perf_counter() - began
     smooth = not work.space.corners
     goal = min(SHARE * target, GOAL) if smooth else SINGULAR_SHARE * target
     goal = max(goal, FINEST_GOAL)
