@@ -41,7 +41,7 @@ from pinnlab.verify.known import error_of, heldout_of
 from pinnlab.viscosity import viscous
 
 
-ROUTE_SHARE, FIRST_SHARE = 0.6, 0.3
+ROUTE_SHARE, FIRST_SHARE = 0.6, 0.4
 """Of the time left, what a route may use before training takes over, and before
 another route does."""
 FINER = 100.0

@@ -14,7 +14,7 @@ from pinnlab.linear.gauss_newton import (
     is_due,
     suits,
 )
-from pinnlab.newton.pointwise import Pointwise
+from pinnlab.newton.pointwise import Compiled, Pointwise
 from pinnlab.system.system import build_system
 
 
@@ -93,9 +93,9 @@ def test_a_linearization_has_the_values_and_slopes_of_the_residual(i):
     term = system.equations[i]
     points = np.random.default_rng(1).uniform((0, 0), (1, 2), (7, 2))
     here, there = iterate(system, 1), iterate(system, 2)
-    form = Linearization(here, {}).form(system, term, points)
+    form = Linearization(here, Compiled(system)).form(system, term, points)
     assert here.features is not None
-    rows, _ = here.features.matrix(form, system.fields)
+    rows = here.features.matrix(form, system.fields)
     pointwise = Pointwise(system, (term,))
 
     def residual(at):

@@ -20,6 +20,7 @@ from pinnlab.newton.harmonic import (
     coefficients,
 )
 from pinnlab.newton.mirror import mirrored
+from pinnlab.newton.pointwise import Compiled
 from pinnlab.newton.resolution import Resolution
 from pinnlab.newton.space import Space
 from pinnlab.newton.structure import evolution_of
@@ -89,8 +90,10 @@ def a_slab(coordinates, march, modes):
     first[0, 0, 1], first[1, 0, 0], first[1, 0, 2] = -1, 0.5, -1
     upper = np.array([0.2, 2 * np.pi] if march == 0 else [2 * np.pi, 0.2])
     box = Range(np.zeros(2), upper)
-    fast = Harmonic(system, space, rows, {}).solve(box, lift, 1e-11)
-    dense = Collocation(system, space, [system.equations], {}).solve(box, lift, 1e-11)
+    fast = Harmonic(system, space, rows, Compiled(system)).solve(box, lift, 1e-11)
+    dense = Collocation(system, space, [system.equations], Compiled(system)).solve(
+        box, lift, 1e-11
+    )
     assert fast.converged and dense.converged
     return fast.coefficients, dense.coefficients
 
@@ -127,7 +130,7 @@ def test_constant_coefficients_leave_nothing_to_gmres():
     system = build_system(loads_problem(text, "constant"), "rows")
     space = Space((8, 21), (1,), 0, (1,))
     rows = Rows(system.equations, space.nodes(0), space.unknown(0))
-    solver = Harmonic(system, space, rows, {})
+    solver = Harmonic(system, space, rows, Compiled(system))
     box = Range(np.array([0.0, -1.0]), np.array([0.3, 1.0]))
     slopes = np.ones((7, solver.count, 1, 1)) * [[[[1.0, -0.01, 1.0, -1.0]]]]
     assert len(solver.pointwise.partials) == 4

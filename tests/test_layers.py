@@ -10,7 +10,8 @@ PACKAGE = Path(__file__).parent.parent / "pinnlab"
 
 # A module may import from its own layer and from layers above it in this list.
 LAYERS = [
-    {"cache", "errors", "signals", "result", "record", "metrics", "team", "room"},
+    {"cache", "clock", "errors", "signals", "result", "record"},
+    {"metrics", "team", "room"},
     {"memory", "pieces"},
     {"data", "devices"},
     {"equation"},

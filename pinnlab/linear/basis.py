@@ -34,30 +34,41 @@ class Basis:
         extra = sum(int(c.kept.sum()) for c in self.corners)
         return np.arange(smooth + extra) >= smooth
 
-    def matrix(
-        self, form: LinearForm, fields: tuple[str, ...]
-    ) -> tuple[np.ndarray, float]:
-        """The rows of a form, [n, fields * count], and the RMS of its largest piece.
-
-        The size is that of the sine features alone: singular functions have none.
-        """
-        parts = [
+    def matrix(self, form: LinearForm, fields: tuple[str, ...]) -> np.ndarray:
+        """The rows of a form, [n, fields * count]."""
+        blocks = [
             f.matrix(self.partition.restricted(form, i), fields)
             for i, f in enumerate(self.features)
         ]
-        blocks = [rows for rows, _ in parts]
         for corner in self.corners:
             i = int(self.partition.piece(corner.place))
             blocks.append(_rows(corner, self.partition.restricted(form, i), fields))
         shape = (len(form.rest), len(fields), -1)
         rows = np.concatenate([b.reshape(shape) for b in blocks], axis=2)
-        return rows.reshape(len(rows), -1), max(size for _, size in parts)
+        return rows.reshape(len(rows), -1)
+
+    def summands(
+        self, form: LinearForm, fields: tuple[str, ...], coefficients: np.ndarray
+    ) -> np.ndarray:
+        """The values of every piece of a form, [n, pieces].
+
+        `coefficients`: [fields * count].
+        """
+        alone = (LinearForm((p,), form.rest) for p in form.pieces)
+        columns = [self.matrix(f, fields) @ coefficients for f in alone]
+        return np.stack(columns, axis=1)
+
+    def size(self, form: LinearForm) -> float:
+        """About the RMS of the form's largest piece over the sine features alone:
+        singular functions have none."""
+        parts = enumerate(self.features)
+        return max(f.size(self.partition.restricted(form, i)) for i, f in parts)
 
     def values(self, points: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
         """The fields at [n, dim] points from [fields, count] coefficients."""
         zero = (0,) * points.shape[1]
         one = Piece("", zero, np.ones((len(points), 1)), points[:, None])
-        rows, _ = self.matrix(LinearForm((one,), np.zeros(len(points))), ("",))
+        rows = self.matrix(LinearForm((one,), np.zeros(len(points))), ("",))
         return rows @ coefficients.T
 
 

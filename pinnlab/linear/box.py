@@ -1,7 +1,7 @@
 """Which frequencies features may have: an interval of each coordinate."""
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,11 +16,13 @@ class Box:
 
     [dim] each. The center is 0 where frequencies begin at 0; elsewhere the coordinate
     has a band around it. Along the `periodic` ones frequencies are multiples of pi.
+    `density`: of the features, relative to the fewest that are worth a try.
     """
 
     center: np.ndarray
     width: np.ndarray
     periodic: tuple[int, ...] = ()
+    density: float = 1.0
 
     @property
     def size(self) -> int:
@@ -32,13 +34,13 @@ class Box:
         if len(self.width) > FULL:
             sides = 0.64 * self.width + 4.0
             pairs = itertools.combinations(twice * sides, TOGETHER)
-            return int(sum(1.2 * np.prod(p) for p in pairs)) + 10
+            return int(self.density * sum(1.2 * np.prod(p) for p in pairs)) + 10
         extra = 10.0 if len(self.width) <= 2 else 6.0
         sides = 0.64 * self.width + extra
         for i in self.periodic:
             # Frequencies that are drawn at random fall on some harmonics too seldom.
             sides[i] = 2 * self.harmonics(i)
-        return int(1.2 * np.prod(twice * sides)) + 10
+        return int(self.density * 1.2 * np.prod(twice * sides)) + 10
 
     def harmonics(self, i: int) -> int:
         """The number of harmonics along a periodic coordinate."""
@@ -58,7 +60,12 @@ class Box:
         width = factors * self.width
         low = width >= self.center
         center = np.where(low, 0, self.center)
-        return Box(center, width + self.center - center, self.periodic)
+        width = width + self.center - center
+        return Box(center, width, self.periodic, self.density)
+
+    def denser(self, factor: float) -> "Box":
+        """The same frequencies with more features."""
+        return replace(self, density=factor * self.density)
 
     def widened(self, factor: float) -> list["Box"]:
         """The box with each coordinate widened, and with all (last)."""

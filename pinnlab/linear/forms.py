@@ -7,13 +7,12 @@ the search for the features solves many small systems and must not compile anyth
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from pinnlab.equation.evaluate import FIELD_NODES, Surroundings, evaluate
+from pinnlab.equation.evaluate import FIELD_NODES
 from pinnlab.equation.expression import Expression, Integral, Partial
 from pinnlab.equation.structure import affine
+from pinnlab.system.arrays import Values
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
 
@@ -34,6 +33,16 @@ class LinearForm:
 
     pieces: tuple[Piece, ...]
     rest: np.ndarray
+
+    def some(self, rows: slice) -> "LinearForm":
+        """The same at some of the points."""
+        places: dict[int, np.ndarray] = {}
+        pieces = []
+        for p in self.pieces:
+            # Pieces that share their places go on to share them.
+            place = places.setdefault(id(p.location), p.location[rows])
+            pieces.append(Piece(p.field, p.orders, p.coefficient[rows], place))
+        return LinearForm(tuple(pieces), self.rest[rows])
 
 
 def linear_form(system: System, term: Term, points: np.ndarray) -> LinearForm:
@@ -106,16 +115,10 @@ def _values(
 ) -> list[np.ndarray]:
     """Expressions without fields on whole arrays at once, all of one shape."""
     shape = np.broadcast_shapes(*(c.shape for c in columns.values()))
-    with jax.enable_x64(True):
-        arrays = {k: jnp.asarray(np.broadcast_to(v, shape)) for k, v in columns.items()}
-        parameters = {k: jnp.asarray(v) for k, v in system.problem.parameters.items()}
-        one = lambda values: [
-            jnp.asarray(v, float)
-            for v in evaluate(expressions, Surroundings(values, parameters))
-        ]
-        flat = {k: v.ravel() for k, v in arrays.items()}
-        found = jax.vmap(one)(flat)
-    return [np.broadcast_to(np.asarray(f).reshape(shape), shape) for f in found]
+    values = Values(columns, system.problem.parameters, None, 0)
+    with np.errstate(all="ignore"):
+        found = [np.asarray(values.value(e), float) for e in expressions]
+    return [np.broadcast_to(f, shape) for f in found]
 
 
 def _merged(pieces: list[Piece]) -> tuple[Piece, ...]:

@@ -7,7 +7,6 @@ for it; with these the steps go on until they are small (Bellman and Kalaba, 196
 it quasilinearization; with random features Dong and Li, 2021).
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -23,7 +22,7 @@ from pinnlab.linear.solver import Sheet, heldout, sheet, solve_features
 from pinnlab.linear.space import find_space
 from pinnlab.linear.tangent import tangent
 from pinnlab.newton import route as separable
-from pinnlab.newton.pointwise import Pointwise
+from pinnlab.newton.pointwise import Compiled
 from pinnlab.newton.structure import is_local
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
@@ -91,16 +90,14 @@ class Iterate:
 class Linearization:
     """The linear forms whose solution is the next iterate."""
 
-    def __init__(self, at: Iterate, compiled: dict[Term, Pointwise]):
+    def __init__(self, at: Iterate, compiled: Compiled):
         self.at, self.compiled = at, compiled
 
     def form(self, system: System, term: Term, points: np.ndarray) -> LinearForm:
         """A term's linearization at [n, dim] points."""
         if isinstance(term.residual, Expression) and degree(term.residual) <= 1:
             return linear_form(system, term, points)
-        if term not in self.compiled:
-            self.compiled[term] = Pointwise(system, (term,))
-        pointwise = self.compiled[term]
+        pointwise = self.compiled.of((term,))
         places = pointwise.locations(points)
         values = self.at.values(pointwise.partials, places)
         form = tangent(pointwise, points, places, values)
@@ -113,16 +110,11 @@ class GaussNewton:
 
     def __init__(self, system: System, seconds: float, seed: int, tell: Tell):
         self.system, self.seconds, self.seed, self.tell = system, seconds, seed, tell
-        self.compiled: dict[Term, Pointwise] = {}
+        self.compiled = Compiled(system)
+        self.clock = self.compiled.clock
         self.space = find_space(system)
-        self.began = time.perf_counter()
         self.tried = 0
         self.best: Found | None = None
-
-    @property
-    def spent(self) -> float:
-        """Seconds since the beginning."""
-        return time.perf_counter() - self.began
 
     def run(self, goal: float) -> Found | None:
         """Until the held-out residual is below the goal, time is up, or it stays.
@@ -132,7 +124,7 @@ class GaussNewton:
         at = Iterate(self.system, None, np.zeros(0))
         aim, share = FIRST_GOAL, FIRST_SHARE
         reached, stale = np.inf, 0
-        while self.spent < self.seconds and stale < PATIENCE:
+        while self.clock.spent < self.seconds and stale < PATIENCE:
             found = self._search(at, max(aim, goal), share)
             at = self._steps(found, goal)
             assert self.best is not None
@@ -151,11 +143,12 @@ class GaussNewton:
 
         def tell(phase: str, count: int, elapsed: float, worst: float) -> bool:
             self.tried = tried + count
-            return self.tell(phase, self.tried, self.spent, worst)
+            return self.tell(phase, self.tried, self.clock.spent, worst)
 
         form = Linearization(at, self.compiled).form
-        seconds = share * (self.seconds - self.spent)
-        return Search(self.system, seconds, self.seed, tell, form).run(goal)
+        seconds = share * (self.seconds - self.clock.spent)
+        clock = self.clock
+        return Search(self.system, seconds, self.seed, tell, form, clock).run(goal)
 
     def _steps(self, found: Found, goal: float) -> Iterate:
         """Newton steps with the features that were found, while they help."""
@@ -165,7 +158,7 @@ class GaussNewton:
         at = Iterate(self.system, features, found.solved.coefficients)
         size, test = self._measured(at, found)
         for _ in range(MOST_STEPS):
-            if size < goal or self.spent > self.seconds:
+            if size < goal or self.clock.spent > self.seconds:
                 break
             form = Linearization(at, self.compiled).form
             train = sheet(self.space, rows, self.seed, form_of=form)
@@ -194,5 +187,5 @@ class GaussNewton:
         self.tried += 1
         if self.best is None or solved.worst < self.best.solved.worst:
             self.best = Found(solved, found.box, self.tried)
-        self.tell("steps", self.tried, self.spent, self.best.solved.worst)
+        self.tell("steps", self.tried, self.clock.spent, self.best.solved.worst)
         return solved.worst, test

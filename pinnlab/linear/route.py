@@ -1,6 +1,5 @@
 """The routes by features as a whole: search, a network of them, what was recorded."""
 
-import time
 from collections.abc import Callable
 
 import equinox as eqx
@@ -62,9 +61,7 @@ def search(
     """
     record = Record()
     stop = Stop.STALLED
-    began = time.perf_counter()
     work = Search(system, seconds, seed, _teller("linear", record, observe))
-    record.compile_seconds = time.perf_counter() - began
     smooth = not work.space.corners
     goal = min(SHARE * target, GOAL) if smooth else SINGULAR_SHARE * target
     goal = max(goal, FINEST_GOAL)
@@ -102,9 +99,11 @@ def search_nonlinear(
         if work.best is None:
             raise
         return work.best, record, Stop.INTERRUPTED
+    finally:
+        record.compile_seconds = work.clock.compiling
     if found is not None and found.solved.worst < goal:
         return found, record, Stop.TARGET
-    return found, record, Stop.BUDGET if work.spent > seconds else Stop.STALLED
+    return found, record, Stop.BUDGET if work.clock.spent > seconds else Stop.STALLED
 
 
 def _teller(

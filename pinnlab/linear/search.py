@@ -5,29 +5,29 @@ residual decides: the box is widened along the coordinate that helps most, then 
 and grown.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from pinnlab.clock import Clock
 from pinnlab.linear.bands import bands, centers
 from pinnlab.linear.box import Box
 from pinnlab.linear.forms import linear_form
-from pinnlab.linear.solver import Form, Sheet, Solved, sheet, solve_features
+from pinnlab.linear.solver import Form, Sheet, Solved, folded, sheet, solve_features
 from pinnlab.linear.space import find_space
 from pinnlab.system.system import System
 
 
 START = 2.0
 RESOLVED = 0.05
-GAIN = 1.3
+GAIN, MUCH = 1.3, 10.0
+DENSER = 1.5
 COARSE, FINE = 900, 1.5
 """Boxes are doubled while that needs few features, then widened by less."""
 ROWS_SEARCH, ROWS_FINAL = 2, 4
 ROUNDED = 512
-"""Rows are a multiple: to evaluate terms at another number of points takes a sixth of a
-second, longer than a small solve."""
+"""Rows are a multiple, so that the terms at few numbers of points are needed."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,10 @@ class Search:
         seed: int,
         tell: Tell,
         form_of: Form = linear_form,
+        clock: Clock | None = None,
     ):
+        self.clock = clock or Clock()
+        self.began = self.clock.spent
         self.system = system
         self.form_of = form_of
         self.lower = np.array([a.lower for a in system.problem.axes])
@@ -70,15 +73,18 @@ class Search:
         self.space = find_space(system)
         self.test = sheet(self.space, 800, seed + 90_001, False, form_of)
         self.cost, self.largest = 1e-9, 400
-        # What comes before is mostly compilation.
-        self.began = time.perf_counter()
+
+    @property
+    def spent(self) -> float:
+        """Seconds since the beginning."""
+        return self.clock.spent - self.began
 
     @property
     def capacity(self) -> int:
         """The most features that one solve can afford."""
         fields = len(self.system.fields)
         by_memory = int(4000 / fields)
-        left = self.seconds - (time.perf_counter() - self.began)
+        left = self.seconds - self.spent
         # A solve with N unknowns takes about cost * N^2.6 seconds.
         by_time = int((max(left, 0.1) / 1.5 / self.cost) ** (1 / 2.6) / fields)
         return max(40, min(by_memory, by_time))
@@ -86,14 +92,19 @@ class Search:
     def attempt(self, phase: str, box: Box, count: int, ratio: int) -> Solved:
         """One solve; keeps it if it is the best so far."""
         fields = len(self.system.fields)
-        rows = ROUNDED * -(-ratio * count * fields // ROUNDED)
+        turns = 2 ** len(self.space.mirrors)
+        rows = ROUNDED * -(-ratio * count * fields // (turns * ROUNDED))
         if rows not in self.sheets:
-            self.sheets[rows] = sheet(self.space, rows, self.seed, form_of=self.form_of)
+            self.sheets[rows] = (
+                folded(self.space, rows, self.seed)
+                if self.space.mirrors
+                else sheet(self.space, rows, self.seed, form_of=self.form_of)
+            )
         rng = np.random.default_rng((self.seed, self.tried))
         features = self.space.draw(count, box, rng)
-        began = time.perf_counter()
+        began = self.clock.spent
         solved = solve_features(self.system, features, self.sheets[rows], self.test)
-        spent = time.perf_counter() - began
+        spent = self.clock.spent - began
         # The largest solve tells best what a larger one will take.
         if count * fields >= self.largest:
             self.largest = count * fields
@@ -101,7 +112,7 @@ class Search:
         self.tried += 1
         if self.best is None or solved.worst < self.best.solved.worst:
             self.best = Found(solved, box, self.tried)
-        elapsed = time.perf_counter() - self.began
+        elapsed = self.spent
         self.stopped = self.tell(phase, self.tried, elapsed, self.best.solved.worst)
         self.stopped |= elapsed > self.seconds
         return solved
@@ -152,21 +163,31 @@ class Search:
         return self.attempt("search", box, box.size, ROWS_SEARCH).worst
 
     def _widen(self, box: Box, score: float, goal: float) -> None:
-        """Widen all where no single coordinate helps: nothing is resolved yet."""
+        """More features where these help much, or else other frequencies.
+
+        Widen all where no single coordinate helps: nothing is resolved yet.
+        """
         while not self._enough(goal):
-            factor = 2.0 if box.times(2).size < COARSE else FINE
-            moves = [m for m in box.widened(factor) if m.size <= self.capacity]
-            if not moves:
-                return
             scored: list[tuple[float, int]] = []
-            for i, move in enumerate(moves):
-                scored.append((self._tried(move), i))
-                if self._enough(goal):
-                    return
-            best, which = min(scored)
-            if best > score / GAIN and score < RESOLVED:
+            moves = [box.denser(DENSER)]
+            resolved = score < RESOLVED
+            if resolved and moves[0].size <= self.capacity:
+                scored.append((self._tried(moves[0]), 0))
+                if scored[0][0] < score / MUCH:
+                    box, score = moves[0], scored[0][0]
+                    continue
+            factor = 2.0 if box.times(2).size < COARSE else FINE
+            moves += box.widened(factor)
+            for i, move in enumerate(moves[1:], start=1):
+                if move.size <= self.capacity and not self._enough(goal):
+                    scored.append((self._tried(move), i))
+            if not scored or self._enough(goal):
                 return
-            box = moves[-1] if best > score / GAIN else moves[which]
+            best, which = min(scored)
+            helps = best < score / GAIN
+            if not helps and (resolved or moves[-1].size > self.capacity):
+                return
+            box = moves[which] if helps else moves[-1]
             score = min(score, best)
 
     def _grow(self, goal: float) -> bool:

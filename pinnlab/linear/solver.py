@@ -4,19 +4,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 
 from pinnlab.linear.basis import Basis
 from pinnlab.linear.features import Features
 from pinnlab.linear.forms import LinearForm, linear_form
+from pinnlab.linear.parity import Parity
 from pinnlab.linear.space import Space
+from pinnlab.linear.symmetry import needed, parity_of, parts_of_data, representatives
+from pinnlab.linear.triangle import Triangle
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
 
 
-RCOND = 1e-13
 EQUATION_SHARE = 0.6
+NONE = Parity((), np.zeros((1, 0), bool))
+"""No reflections: one part."""
 SMALL = 1e-2
+AT_ONCE = 1_000_000
+"""Numbers of the matrix that are computed at one time: 8 MB."""
 
 
 @dataclass(frozen=True)
@@ -25,13 +30,11 @@ class Solved:
 
     - `heldout`: of every block, the RMS residual on fresh points relative to the RMS
       of its largest summand.
-    - `rank`: the numerical rank.
     """
 
     features: Features | Basis
     coefficients: np.ndarray
     heldout: np.ndarray
-    rank: int
 
     @property
     def worst(self) -> float:
@@ -43,13 +46,18 @@ class Solved:
 class Sheet:
     """The forms of all terms at one set of points.
 
-    `inside` has the same forms at `points` of the whole domain: the size of a condition
-    such as u = 0 is the size of u there.
+    - `inside` has the same forms at `points` of the whole domain: the size of a
+        condition such as u = 0 is the size of u there.
+    - `rests`: the forms' data, [parts, n] each. There is one part, or one for each
+        kind of symmetry that the data have.
+    - `parity`: of the parts.
     """
 
     forms: tuple[LinearForm, ...]
     inside: tuple[LinearForm, ...]
     points: np.ndarray
+    rests: tuple[np.ndarray, ...]
+    parity: Parity
 
 
 Form = Callable[[System, Term, np.ndarray], LinearForm]
@@ -91,50 +99,68 @@ def sheet(
         space.weighted(t, form_of(system, t, everywhere), everywhere)
         for t in (*conditions, *(t for t, _ in joints))
     ]
-    inside = (*forms[: len(equations)], *inside_forms)
-    return Sheet(tuple(forms), inside, everywhere)
+    rests = tuple(f.rest[None] for f in forms)
+    every = (*forms[: len(equations)], *inside_forms)
+    return Sheet(tuple(forms), every, everywhere, rests, NONE)
+
+
+def folded(space: Space, rows: int, seed: int) -> Sheet:
+    """A sheet of a space with reflections, to be solved part by part.
+
+    Of terms that are reflections of each other one is enough.
+    """
+    system, mirrors = space.system, space.mirrors
+    terms = (*system.equations, *system.conditions)
+    chosen = representatives(mirrors, len(terms))
+    inside = sum(i < len(system.equations) for i in chosen)
+    around = max(1, len(chosen) - inside)
+    share = EQUATION_SHARE if system.conditions else 1.0
+    forms, rests = [], []
+    for i in chosen:
+        own = share / inside if i < len(system.equations) else (1 - share) / around
+        points = space.points(terms[i], int(rows * own), seed, True)
+        forms.append(linear_form(system, terms[i], points))
+        rests.append(parts_of_data(system, mirrors, i, points))
+    parity, kept = parity_of(mirrors), needed(rests)
+    return Sheet(
+        tuple(forms),
+        (),
+        np.zeros((0, len(system.coordinates))),
+        tuple(r[kept] for r in rests),
+        Parity(parity.mirrored, parity.odd[kept]),
+    )
 
 
 def solve_features(
     system: System, features: Features | Basis, train: Sheet, test: Sheet
 ) -> Solved:
     """The coefficients that minimize all rows, each block scaled to size one."""
-    blocks, right = [], []
-    for form in train.forms:
-        rows, size = features.matrix(form, system.fields)
-        scale = 1 / ((size or 1.0) * np.sqrt(len(form.rest)))
-        blocks.append(rows * scale)
-        right.append(-form.rest * scale)
-    matrix = np.concatenate(blocks)
-    vector = np.concatenate(right)
-    sizes = _sizes(matrix, np.tile(features.singular, len(system.fields)))
-    if sizes is not None:
-        matrix /= sizes
-    # The triangle of [A | b] holds all that least squares needs, at half the cost.
-    both = np.column_stack([matrix, vector])
-    if both.shape[0] > both.shape[1]:
-        both = np.asarray(np.linalg.qr(both, mode="r"))
-    solution = scipy.linalg.lstsq(
-        both[:, :-1],
-        both[:, -1],
-        cond=RCOND,
-        lapack_driver="gelsy",
-        check_finite=False,
-    )
-    assert solution is not None
-    found, _, rank, _ = solution
-    if sizes is not None:
-        found = found / sizes
-    return Solved(features, found, heldout(system, features, found, test), int(rank))
+    fields, parity = len(system.fields), train.parity
+    width = fields * features.count // parity.turns
+    triangles = [Triangle(width) for _ in parity.odd]
+    step = max(1, AT_ONCE // (fields * features.count))
+    for form, rests in zip(train.forms, train.rests, strict=True):
+        scale = 1 / ((features.size(form) or 1.0) * np.sqrt(len(form.rest)))
+        for i in range(0, len(form.rest), step):
+            here = slice(i, i + step)
+            parts = _matrices(system, features, form.some(here), parity)
+            for triangle, rows, rest in zip(triangles, parts, rests, strict=True):
+                triangle.add(rows * scale, -rest[here] * scale)
+    singular = np.tile(features.singular[: features.count // parity.turns], fields)
+    found = np.stack([t.solve(singular) for t in triangles])
+    found = found.reshape(len(found), fields, -1)
+    coefficients = np.einsum("kg,kfj->fgj", parity.signs, found).ravel()
+    return Solved(features, coefficients, heldout(system, features, coefficients, test))
 
 
-def _sizes(matrix: np.ndarray, singular: np.ndarray) -> np.ndarray | None:
-    """Factors that give singular columns the norm of the others; None without any."""
-    if not singular.any():
-        return None
-    norms = np.linalg.norm(matrix, axis=0)
-    usual = float(np.sqrt(np.mean(norms[~singular] ** 2)))
-    return np.where(singular & (norms > 0), norms / usual, 1.0)
+def _matrices(
+    system: System, features: Features | Basis, form: LinearForm, parity: Parity
+) -> list[np.ndarray]:
+    """The rows of a form for each part."""
+    if not parity.mirrored:
+        return [features.matrix(form, system.fields)]
+    assert isinstance(features, Features)
+    return parity.matrices(features, form, system.fields)
 
 
 def heldout(
@@ -145,9 +171,12 @@ def heldout(
     typical = float(np.sqrt(np.mean(values**2, axis=0)).max())
     found = []
     for i, (form, inside) in enumerate(zip(test.forms, test.inside, strict=True)):
-        rows, _ = features.matrix(form, system.fields)
-        residual = rows @ coefficients + form.rest
-        size = _largest(system, features, coefficients, inside)
+        every = features.summands(form, system.fields, coefficients)
+        residual = np.sum(every, axis=1) + form.rest
+        if inside is not form:
+            every = features.summands(inside, system.fields, coefficients)
+        summands = np.column_stack([every, inside.rest])
+        size = float(np.sqrt(np.mean(summands**2, axis=0)).max())
         # A condition such as a mean of zero has no size of its own, nor has an
         # equation such as u_xx = 0 where u is a straight line.
         unit = 1.0 if i >= len(system.equations) else _unit(system, inside)
@@ -167,18 +196,3 @@ def _unit(system: System, form: LinearForm) -> float:
         for p in form.pieces
     ]
     return max(sizes, default=0.0)
-
-
-def _largest(
-    system: System,
-    features: Features | Basis,
-    coefficients: np.ndarray,
-    form: LinearForm,
-) -> float:
-    """The RMS of the form's largest summand."""
-    sizes = [float(np.sqrt(np.mean(form.rest**2)))]
-    for piece in form.pieces:
-        alone = LinearForm((piece,), np.zeros_like(form.rest))
-        rows, _ = features.matrix(alone, system.fields)
-        sizes.append(float(np.sqrt(np.mean((rows @ coefficients) ** 2))))
-    return max(sizes)

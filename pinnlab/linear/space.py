@@ -1,7 +1,7 @@
 """Where the functions of the linear route come from: pieces, corners, points."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from pinnlab.linear.corners import Corner, find_corners
 from pinnlab.linear.features import Features, draw
 from pinnlab.linear.forms import LinearForm, Piece
 from pinnlab.linear.partition import Partition, find_partition, whole
+from pinnlab.linear.symmetry import Mirror, find_mirrors
 from pinnlab.sampling import membership, unit_points
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
@@ -20,11 +21,12 @@ from pinnlab.system.terms import Term
 
 @dataclass(frozen=True)
 class Space:
-    """A system with its pieces and its singular points."""
+    """A system with its pieces, its singular points, and its reflections."""
 
     system: System
     partition: Partition
     corners: tuple[Corner, ...]
+    mirrors: tuple[Mirror, ...] = ()
 
     @property
     def plain(self) -> bool:
@@ -42,7 +44,8 @@ class Space:
         partition = self.partition
         lower, upper = partition.lower, partition.upper
         if self.plain:
-            return draw(count, box, lower, upper, rng)
+            mirrored = tuple(m.axis for m in self.mirrors)
+            return draw(count, box, lower, upper, rng, mirrored)
         features = tuple(
             draw(count, box, *partition.bounds(i), rng).on(lower, upper)
             for i in range(partition.count)
@@ -112,4 +115,5 @@ def find_space(system: System) -> Space:
     """Pieces and corners as the equations and the data of a linear system ask for."""
     if not system.is_linear:
         return Space(system, whole(system), ())
-    return Space(system, find_partition(system), find_corners(system))
+    space = Space(system, find_partition(system), find_corners(system))
+    return replace(space, mirrors=find_mirrors(system)) if space.plain else space

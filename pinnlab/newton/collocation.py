@@ -7,7 +7,7 @@ import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import LinearOperator, lsqr
 
-from pinnlab.newton.pointwise import Pointwise
+from pinnlab.newton.pointwise import Compiled, Pointwise
 from pinnlab.newton.space import Space
 from pinnlab.sampling import membership
 from pinnlab.system.system import System
@@ -85,7 +85,7 @@ class Collocation:
         system: System,
         space: Space,
         groups: Sequence[tuple[Term, ...]],
-        compiled: dict[tuple[Term, ...], Pointwise],
+        compiled: Compiled,
     ):
         self.system, self.space = system, space
         self.blocks = [self._block(g, compiled) for g in groups]
@@ -93,9 +93,7 @@ class Collocation:
         self.shapes = [self._shape(f) for f in range(len(system.fields))]
         self.sizes = [int(np.prod(s)) for s in self.shapes]
 
-    def _block(
-        self, terms: tuple[Term, ...], compiled: dict[tuple[Term, ...], Pointwise]
-    ) -> Block:
+    def _block(self, terms: tuple[Term, ...], compiled: Compiled) -> Block:
         fixed = dict(terms[0].place.fixed)
         axes = []
         for i, axis in enumerate(self.system.problem.axes):
@@ -105,9 +103,7 @@ class Collocation:
             else:
                 axes.append(self.space.nodes(i))
         grid = np.stack([g.ravel() for g in np.meshgrid(*axes, indexing="ij")], axis=1)
-        if terms not in compiled:
-            compiled[terms] = Pointwise(self.system, terms)
-        return Block(terms, compiled[terms], grid)
+        return Block(terms, compiled.of(terms), grid)
 
     def _shape(self, f: int) -> tuple[int, ...]:
         """The shape of a field's unknown numbers."""

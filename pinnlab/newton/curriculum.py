@@ -3,8 +3,7 @@
 For a flow this is a ramp of the Reynolds number, whatever the coefficient is called.
 """
 
-import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -21,7 +20,7 @@ def strengthened(
     box: Range,
     guess: np.ndarray,
     tolerance: float,
-    deadline: float,
+    late: Callable[[], bool],
 ) -> Solved:
     """Gauss-Newton at once, or else from the linear problem by growing strength.
 
@@ -29,7 +28,7 @@ def strengthened(
 
     - `terms`: those of the collocation; their strength is 1 before and after.
     - `guess`: coefficients [fields, modes...] to begin with.
-    - `deadline`: by `time.perf_counter`.
+    - `late`: whether time is up.
 
     **Returns:** the solution; where there is none, `converged` is false and the
     coefficients are those of the strongest problem that was solved.
@@ -56,7 +55,7 @@ def strengthened(
     last, reached, step = solved(0.0, guess), 0.0, FIRST_STEP
     if not last.converged:
         return found
-    while reached < 1.0 and step >= LEAST_STEP and time.perf_counter() < deadline:
+    while reached < 1.0 and step >= LEAST_STEP and not late():
         strength = min(1.0, reached + step)
         found = solved(strength, last.coefficients)
         if found.converged:

@@ -15,7 +15,7 @@ from scipy.sparse.linalg import LinearOperator, gmres
 from pinnlab.equation.expression import Coordinate, Expression, Partial
 from pinnlab.equation.structure import partials
 from pinnlab.newton.collocation import Range, Solved
-from pinnlab.newton.pointwise import Pointwise
+from pinnlab.newton.pointwise import Compiled
 from pinnlab.newton.space import Space
 from pinnlab.newton.structure import Evolution
 from pinnlab.system.system import System
@@ -75,14 +75,12 @@ class Harmonic:
         system: System,
         space: Space,
         rows: Rows,
-        compiled: dict[tuple[Term, ...], Pointwise],
+        compiled: Compiled,
     ):
         assert space.march is not None
         self.system, self.space, self.rows = system, space, rows
         self.march = march = space.march
-        if rows.terms not in compiled:
-            compiled[rows.terms] = Pointwise(system, rows.terms)
-        self.pointwise = compiled[rows.terms]
+        self.pointwise = compiled.of(rows.terms)
         self.most = space.modes[1 - march] // 2
         least = rows.nodes * self.most + 1
         self.count: int = next_fast_len(least, real=True)  # pyright: ignore

@@ -1,6 +1,5 @@
 """Slab after slab: lengths and modes are chosen from the tails of the coefficients."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -10,12 +9,11 @@ from pinnlab.network.basis import tail
 from pinnlab.newton import harmonic
 from pinnlab.newton.collocation import Collocation, Range, Solved
 from pinnlab.newton.harmonic import Harmonic, Rows
-from pinnlab.newton.pointwise import Pointwise
+from pinnlab.newton.pointwise import Compiled
 from pinnlab.newton.resolution import Resolution
 from pinnlab.newton.space import MORE, Space, odd
 from pinnlab.newton.structure import Evolution
 from pinnlab.system.system import System
-from pinnlab.system.terms import Term
 
 
 FIRST_MODES = 16
@@ -65,10 +63,12 @@ class March:
         most: int,
         seconds: float,
         tell: Tell,
+        compiled: Compiled,
     ):
         self.system, self.tolerance, self.tell = system, tolerance, tell
-        self.deadline = time.perf_counter() + seconds
-        self.began = time.perf_counter()
+        self.clock = compiled.clock
+        self.began = self.clock.spent
+        self.deadline = self.began + seconds
         self.lower = np.array([a.lower for a in system.problem.axes])
         self.upper = np.array([a.upper for a in system.problem.axes])
         self.periodic = system.joined
@@ -83,7 +83,7 @@ class March:
             harmonic.MOST_UNKNOWNS // len(system.fields) if self.fast else most,
             harmonic.GROWTH if self.fast else MORE,
         )
-        self.compiled: dict[tuple[Term, ...], Pointwise] = {}
+        self.compiled = compiled
         self.slab_seconds, self.fast_waves = 0.0, 0.0
 
     def run(self) -> Slabs:
@@ -93,7 +93,7 @@ class March:
         modes, data = self._initial()
         length = (end - start) * FIRST_SLAB
         edges, found = [start], []
-        grows, accepted = False, time.perf_counter()
+        grows, accepted = False, self.clock.spent
         solver = self._solver(modes)
         while edges[-1] < end:
             left = end - edges[-1]
@@ -115,7 +115,7 @@ class March:
             found.append(solved.coefficients)
             data = self._traces(solver.space, solved.coefficients, 1.0, length)
             self.tell(len(found), solved.residual)
-            now = time.perf_counter()
+            now = self.clock.spent
             self.slab_seconds = _smoothed(self.slab_seconds, now - accepted)
             accepted = now
             before, length = length, self._next_length(solved, length)
@@ -133,7 +133,7 @@ class March:
 
         `left`: of the marching coordinate; slabs that still grow are given time.
         """
-        now = time.perf_counter()
+        now = self.clock.spent
         spent, remaining = now - self.began, self.deadline - now
         if remaining < 0:
             return True

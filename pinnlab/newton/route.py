@@ -1,6 +1,5 @@
 """The route as a whole: evolution or steady, the history, a separable network."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ import numpy as np
 from pinnlab.network.separable import Separable
 from pinnlab.newton.march import March, Slabs
 from pinnlab.newton.memory import localized
+from pinnlab.newton.pointwise import Compiled
 from pinnlab.newton.steady import Tell, solve_steady
 from pinnlab.newton.structure import Evolution, evolution_of, is_local
 from pinnlab.record import Observation, Record
@@ -65,25 +65,28 @@ def solve_separable(
     """
     tolerance = float(np.clip(target * PER_TARGET, FINEST, COARSEST))
     record = Record()
-    began = time.perf_counter()
     asked = longer or system
     system = localized(asked)
     evolution = evolution_of(system)
+    compiled = Compiled(system)
+    clock = compiled.clock
 
     def tell(count: int, measure: float) -> None:
-        elapsed = time.perf_counter() - began
+        elapsed = clock.spent
         row = Observation("separable", count, elapsed, measure**2 / 2, measure, None)
         record.rows.append(row)
         record.train_seconds, record.iterations = elapsed, count
+        record.compile_seconds = clock.compiling
         observe(row)
 
     limit = MOST_UNKNOWNS // len(system.fields)
     if evolution is None:
-        slabs, estimate = _steady(system, tolerance, limit, seconds, tell)
+        slabs, estimate = _steady(system, tolerance, limit, seconds, tell, compiled)
     else:
-        slabs = March(system, evolution, tolerance, limit, seconds, tell).run()
+        march = March(system, evolution, tolerance, limit, seconds, tell, compiled)
+        slabs = march.run()
         estimate = AMPLIFIED * tolerance + slabs.missing
-    record.train_seconds = time.perf_counter() - began
+    record.train_seconds, record.compile_seconds = clock.spent, clock.compiling
     if slabs is None or not slabs.complete:
         return Found(None, np.inf, "", record)
     slabs = slabs.only(len(asked.fields))
@@ -93,9 +96,14 @@ def solve_separable(
 
 
 def _steady(
-    system: System, tolerance: float, limit: int, seconds: float, tell: Tell
+    system: System,
+    tolerance: float,
+    limit: int,
+    seconds: float,
+    tell: Tell,
+    compiled: Compiled,
 ) -> tuple[Slabs | None, float]:
-    found = solve_steady(system, tolerance, limit, seconds, tell)
+    found = solve_steady(system, tolerance, limit, seconds, tell, compiled)
     if found is None:
         return None, np.inf
     first = system.problem.axes[0]

@@ -1,6 +1,5 @@
 """A steady problem by Gauss-Newton: modes are added where the tails are large."""
 
-import time
 from collections.abc import Callable
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy as np
 from pinnlab.network.basis import tail
 from pinnlab.newton.collocation import Collocation, Range, Solved
 from pinnlab.newton.curriculum import strengthened
-from pinnlab.newton.pointwise import Pointwise
+from pinnlab.newton.pointwise import Compiled
 from pinnlab.newton.space import Space, more_modes, odd
 from pinnlab.newton.weights import row_weights
 from pinnlab.system.system import System
@@ -32,7 +31,12 @@ Tell = Callable[[int, float], None]
 
 
 def solve_steady(
-    system: System, tolerance: float, most: int, seconds: float, tell: Tell
+    system: System,
+    tolerance: float,
+    most: int,
+    seconds: float,
+    tell: Tell,
+    compiled: Compiled,
 ) -> tuple[Solved, float] | None:
     """The solution in the space that resolves it, or the largest that fits.
 
@@ -43,14 +47,15 @@ def solve_steady(
     **Returns:** the solution and an estimate of its relative error; None where
     Gauss-Newton did not converge.
     """
-    deadline = time.perf_counter() + seconds
+    clock = compiled.clock
+    deadline = clock.spent + seconds
     axes = system.problem.axes
     periodic = system.joined
     box = Range(np.array([a.lower for a in axes]), np.array([a.upper for a in axes]))
     first = FIRST_MODES[len(axes)]
     modes = tuple(odd(first) if i in periodic else first for i in range(len(axes)))
     groups = [system.equations, *((c,) for c in system.conditions)]
-    compiled = {g: Pointwise(system, g, row_weights(system, g)) for g in groups}
+    terms = [compiled.of(g, row_weights(system, g)) for g in groups]
     guess = np.zeros((len(system.fields), *modes))
     best: tuple[Solved, float] | None = None
     changes, values = list[float](), np.zeros(1)
@@ -58,10 +63,9 @@ def solve_steady(
     while True:
         space = Space(modes, periodic, None, (0,) * len(system.fields))
         collocation = Collocation(system, space, groups, compiled)
-        began = time.perf_counter()
-        solved = strengthened(
-            collocation, compiled.values(), box, guess, tolerance, deadline
-        )
+        began = clock.spent
+        late = lambda: clock.spent > deadline
+        solved = strengthened(collocation, terms, box, guess, tolerance, late)
         tried += 1
         c = solved.coefficients
         if not np.isfinite(c).all():
@@ -80,10 +84,10 @@ def solve_steady(
                 return best
         wide = tuple(i for i, last in enumerate(tails) if last > tolerance)
         wider = _wider(modes, wide, periodic, LARGER * most)
-        # Between the square (assembly, compilation) and the cube (factorization).
+        # Between the square (assembly) and the cube (factorization).
         growth = (np.prod(wider) / np.prod(modes)) ** 2
-        spent = time.perf_counter() - began
-        if wider == modes or time.perf_counter() + growth * spent > deadline:
+        spent = clock.spent - began
+        if wider == modes or clock.spent + growth * spent > deadline:
             return best
         pads = [(0, w - n) for w, n in zip(wider, modes, strict=True)]
         guess = np.pad(c, [(0, 0), *pads])
