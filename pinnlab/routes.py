@@ -83,7 +83,7 @@ class Outcome:
         """The known error, or else an estimate, or else the held-out residual."""
         error = error_of(self.system)
         if error is not None:
-            return float(error(self.model))
+            return error.measured(self.model)
         return self.heldout if self.estimate is None else self.estimate
 
 

@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 
 from pinnlab import Solution, loads_problem, solve
+from pinnlab.equation.expression import terms
 from pinnlab.equation.jets import jets
+from pinnlab.evaluation import Evaluator, field_expressions
 from pinnlab.network import Separable
 from pinnlab.network.basis import chebyshev, harmonics, tail
 from pinnlab.newton import route
 from pinnlab.newton.memory import localized
 from pinnlab.newton.space import Space, radau_nodes
 from pinnlab.newton.structure import evolution_of
+from pinnlab.residual import Model
 from pinnlab.system.system import build_system
 
 
@@ -43,6 +46,16 @@ fields = ["u"]
 rate = "dt(u) = u^2 + 4*integral(at(u, t = s)^3, s = [0, t]) - 2"
 [conditions]
 initial = { on = "t = 0", equation = "u = 1" }
+"""
+
+TWO = """
+coordinates = { t = [0, 2], x = [-1, 3] }
+fields = ["u", "v"]
+[equations]
+first = "dt(u) = at(u, t = 2)"
+second = "dt(v) = 0"
+[conditions]
+initial = { on = "t = 0", equation = ["u = 0", "v = 0"] }
 """
 
 LAYERS = """
@@ -88,16 +101,34 @@ def test_jets_of_a_separable_network_agree_with_nested_derivatives():
 def test_a_point_belongs_to_its_slab_and_the_ends_to_theirs():
     network = random_network()
     for t, slab in ((0.0, 0), (0.5, 0), (0.51, 1), (0.8, 1), (2.0, 2)):
-        only = Separable(
-            network.coefficients[slab : slab + 1],
-            network.edges[slab : slab + 2],
-            0,
-            network.lower,
-            network.upper,
-            network.periodic,
-        )
+        only = network.slab(slab)
         point = jnp.asarray([t, 0.3])
         np.testing.assert_allclose(network(point), only(point), rtol=1e-12)
+        assert network.slabs_of(np.asarray(point)[None]) == slab
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_many_points_are_evaluated_slab_by_slab(elsewhere):
+    network = random_network()
+    system = build_system(loads_problem(TWO, "two"), "rows")
+    term = system.equations[0]
+    values = list(field_expressions(system))
+    if elsewhere:  # The value at t = 2 is not of the point's own slab.
+        values.append(terms(term.residual)[-1])
+    rng = np.random.default_rng(0)
+    points = np.stack([rng.uniform(0, 2, 300), rng.uniform(-1, 3, 300)], axis=1)
+    points[:3, 0] = 0.5, 0.8, 2.0
+    model, evaluator = Model(network, {}), Evaluator(system, values)
+    found = evaluator(model, points)
+    expected = jax.vmap(network)(jnp.asarray(points))
+    np.testing.assert_allclose(found[:, :2], expected, rtol=1e-12, atol=1e-12)
+    for i in (0, 1, 2, 200):
+        np.testing.assert_array_equal(evaluator(model, points[i : i + 1])[0], found[i])
+    if elsewhere:
+        ends = points.copy()
+        ends[:, 0] = 2.0
+        late = jax.vmap(network)(jnp.asarray(ends))
+        np.testing.assert_allclose(np.abs(found[:, 2]), np.abs(late[:, 0]), rtol=1e-12)
 
 
 def test_radau_nodes_integrate_exactly_up_to_their_degree():

@@ -9,6 +9,7 @@ the marching coordinate the polynomials are those of the slab.
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from pinnlab.equation.jets import Channels
@@ -47,6 +48,19 @@ class Separable(AbstractNetwork):
         assert point is not None
         slab = self._slab(point)
         return {orders: self._derivative(point, slab, orders) for orders in channels}
+
+    def slabs_of(self, points: np.ndarray) -> np.ndarray:
+        """The slab of each of the points [n, dim]."""
+        inner = np.asarray(self.edges[1:-1])
+        return np.sum(points[:, self.march, None] > inner, axis=1)
+
+    def slab(self, which: int) -> "Separable":
+        """The same function in one slab: a network with that slab alone."""
+        return eqx.tree_at(
+            lambda n: (n.coefficients, n.edges),
+            self,
+            (self.coefficients[which, None], self.edges[which : which + 2]),
+        )
 
     def _slab(self, point: Float[Array, " dim"]) -> Array:
         inner = jnp.asarray(self.edges[1:-1], point.dtype)
