@@ -66,7 +66,7 @@ def prepared(seed, k=1.0, make=None, **overrides):
 @pytest.fixture(scope="module")
 def pair():
     """Two members: other seeds, other values of a parameter."""
-    return [prepared(s, k, scaled_network_of) for s, k in ((3, 1.0), (4, 2.0))]
+    return [prepared(s, k, scaled_network_of) for s, k in ((3, 1.0), (4, 8.0))]
 
 
 def together(members, stage, layout, objectives=None, limits=NO_LIMITS):
@@ -95,7 +95,7 @@ def test_a_member_is_the_run_alone(pair, optimizer, layout):
 
 def same_as_alone(found, stage, limits):
     """That the second of the pair is the run alone: a row for each step is compared."""
-    alone = prepared(4, 2.0)
+    alone = prepared(4, 8.0)
     hooks = Hooks(lambda row: None)
     expected = train(
         alone.objective, alone.theta, (stage,), limits, key=alone.key, hooks=hooks
@@ -111,7 +111,7 @@ def same_as_alone(found, stage, limits):
 
 
 def test_members_stop_on_their_own_as_they_do_alone(pair):
-    stage = Stage("s", LevenbergMarquardt(), 20, 2, True, 4)
+    stage = Stage("s", LevenbergMarquardt(), 60, 2, True, 4)
     limits = Limits(1e9, 1e-3, 0.0)
     first, second = together(pair, stage, Layout(0), limits=limits)
     assert first.stop is second.stop is Stop.TARGET

@@ -23,7 +23,7 @@ from pinnlab.record import Stop
 from pinnlab.train import Limits
 
 
-MAIN = Stage("main", LevenbergMarquardt(), 20, 2, True, 4)
+MAIN = Stage("main", LevenbergMarquardt(), 60, 2, True, 4)
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def trained(members, limits, start=None, pause=None):
 
 @pytest.mark.usefixtures("compiled_once")
 def test_members_from_a_checkpoint_end_where_the_whole_run_ends(tmp_path, monkeypatch):
-    members = [prepared(s, k, scaled_network_of) for s, k in ((3, 1.0), (4, 2.0))]
+    members = [prepared(s, k, scaled_network_of) for s, k in ((3, 1.0), (4, 8.0))]
     limits, path = Limits(1e9, 1e-3, 0.0), tmp_path / "run.ckpt"
     taken = []
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -29,6 +30,15 @@ u = "sin(pi*x)"
 strategy = "separable"
 """
 
+ROD = """
+coordinates = { x = [0, 1] }
+fields = ["u"]
+[equations]
+rod = "dxx(u) = -pi^2*sin(pi*x)"
+[conditions]
+ends = { on = ["x = 0", "x = 1"], equation = "u = 0" }
+"""
+
 FINE = (EquationCheck("heat", "", 1e-6, 1e-6),)
 
 
@@ -54,6 +64,22 @@ def test_the_estimate_is_the_error_of_a_disturbed_solution(solved, size):
     np.testing.assert_allclose(found.values["u"], error, atol=0.05 * size)
     true = np.linalg.norm(error) / np.linalg.norm(np.sin(np.pi * grid[:, 0]))
     assert found.fields[0].rel_l2 == pytest.approx(true, rel=0.05)
+
+
+def test_the_estimate_of_a_symmetric_problem_is_that_of_its_error():
+    problem = loads_problem(ROD, "rod")
+    solution = solve(problem, target=1e-8, reference=False)
+    size = 1e-3
+    coefficients = solution.model.network.layers[-1].weight * (1 + size)
+    network = eqx.tree_at(
+        lambda n: n.layers[-1].weight, solution.model.network, coefficients
+    )
+    model = dataclasses.replace(solution.model, network=network)
+    grid = grid_points(problem, grid_axes(problem))
+    with jax.enable_x64(True):
+        found = error_estimate(solution.system, model, grid, 5.0)
+    assert isinstance(found, Estimate)
+    assert found.fields[0].rel_l2 == pytest.approx(size, rel=0.05)
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,17 @@ strategy = "separable"
 """
 
 
+STRING = """
+coordinates = { t = [0, 1], x = [0, 1] }
+fields = ["u"]
+[equations]
+wave = "dtt(u) = dxx(u)"
+[conditions]
+initial = { on = "t = 0", equation = ["u = sin(pi*x)", "dt(u) = pi*sin(pi*x)"] }
+walls = { on = ["x = 0", "x = 1"], equation = "u = 0" }
+"""
+
+
 def a_flow(flux: str, initial: str, wall: str):
     text = MIRRORS.replace("FLUX", flux).replace("INITIAL", initial)
     return loads_problem(text.replace("WALL", wall), "flow")
@@ -279,3 +290,17 @@ def test_what_has_no_two_walls_has_no_mirrors():
         text = text.replace("FLUX", "u^3").replace("INITIAL", "sin(pi*x)")
         problem = loads_problem(text.replace("WALL", "u = 0"), "flow")
         assert mirrored(build_system(problem, "rows")) is None
+
+
+def test_waves_between_mirrors_are_marched_from_place_and_velocity():
+    problem = loads_problem(STRING, "string")
+    system = build_system(problem, "rows")
+    longer = mirrored(system)
+    assert longer is not None
+    found = route.solve_separable(longer, 1e-6, 60.0, lambda row: None, longer)
+    assert found.network is not None
+    t, x = (a.ravel() for a in np.meshgrid(np.linspace(0, 1, 9), np.linspace(0, 1, 9)))
+    points = jnp.asarray(np.stack([t, x], axis=1))
+    values = np.asarray(jax.vmap(found.network)(points))[:, 0]
+    exact = np.sin(np.pi * x) * (np.cos(np.pi * t) + np.sin(np.pi * t))
+    np.testing.assert_allclose(values, exact, atol=1e-6)

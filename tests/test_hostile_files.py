@@ -184,7 +184,7 @@ def test_mistakes_are_found_before_training(
 
 
 def test_overrides_are_checked():
-    with pytest.raises(ProblemError, match="no parameter 'kk'"):
+    with pytest.raises(ProblemError, match=r"no 'parameters\.kk'"):
         loads_problem(HEAT, overrides={"parameters.kk": 1})
     for key in ("", "parameters.", "title.a"):
         with pytest.raises(ProblemError):

@@ -239,7 +239,7 @@ AXES = "[axes]\nparameters.r = [1, 2]\n"
     [
         ("", ["axes", "missing"]),
         ("sed = 1\n" + AXES, ["'sed'", "did you mean 'seed'"]),
-        ("[axes]\nparameters.q = [1]", ["parameters.q = 1", "no parameter 'q'"]),
+        ("[axes]\nparameters.q = [1]", ["parameters.q = 1", "no 'parameters.q'"]),
         ("[axes]\nparameters.r = []", ["axes.parameters.r", "a list with values"]),
         ("[axes]\nparameters.r = [1, 1]", ["there twice"]),
         ("[axes]\nparameters.r = [2026-11-30]", ["numbers, texts", "2026, 11, 30"]),

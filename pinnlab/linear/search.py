@@ -70,7 +70,7 @@ class Search:
         self.stopped = False
         self.best: Found | None = None
         self.sheets: dict[int, Sheet] = {}
-        self.space = find_space(system)
+        self.space = find_space(system, symmetric=form_of is linear_form)
         self.test = sheet(self.space, 800, seed + 90_001, False, form_of)
         self.cost, self.largest = 1e-9, 400
 

@@ -111,9 +111,16 @@ class Space:
         return LinearForm(pieces, form.rest * weights)
 
 
-def find_space(system: System) -> Space:
-    """Pieces and corners as the equations and the data of a linear system ask for."""
+def find_space(system: System, symmetric: bool = True) -> Space:
+    """Pieces, corners and mirrors as the equations and data of a linear system ask for.
+
+    **Arguments:**
+
+    - `symmetric`: whether mirrors are looked for; they split the system's own data.
+    """
     if not system.is_linear:
         return Space(system, whole(system), ())
     space = Space(system, find_partition(system), find_corners(system))
-    return replace(space, mirrors=find_mirrors(system)) if space.plain else space
+    if not (space.plain and symmetric):
+        return space
+    return replace(space, mirrors=find_mirrors(system))

@@ -157,6 +157,8 @@ class Harmonic:
 class Average:
     """The part of the Jacobian that has averaged slopes, and its inverse.
 
+    Equations times times are as many as fields times unknown numbers of each.
+
     - `mean`: the slopes, [times, equations, partials].
 
     Raises `LinAlgError` where they do not determine the fields.
@@ -168,27 +170,29 @@ class Average:
         self.places = [
             harmonic.place(p, box) @ harmonic.rows.unknown for p in self.partials
         ]
+        fields, numbers = len(harmonic.system.fields), harmonic.rows.unknown.shape[1]
+        self.unknown = (fields, numbers, harmonic.most + 1)
         self.inverses = self._inverses()
 
     def _inverses(self) -> np.ndarray:
-        """[harmonics, n, n], n for the fields times the times."""
+        """[harmonics, n, n], n for the equations times the times."""
         harmonic, mean = self.harmonic, self.mean
-        times, fields, _ = mean.shape
-        shape = (harmonic.most + 1, fields, times, fields, times)
+        times, equations, _ = mean.shape
+        shape = (harmonic.most + 1, equations, times, *self.unknown[:2])
         matrix = np.zeros(shape, complex)
         for j, (p, place) in enumerate(zip(self.partials, self.places, strict=True)):
             rates = harmonic.rates ** p.orders[1 - harmonic.march]
-            for e in range(fields):
+            for e in range(equations):
                 if mean[:, e, j].any():
                     block = mean[:, e, j, None] * place
                     matrix[:, e, :, harmonic.field(p)] += rates[:, None, None] * block
-        return np.linalg.inv(matrix.reshape(len(matrix), fields * times, -1))
+        return np.linalg.inv(matrix.reshape(len(matrix), equations * times, -1))
 
     def solve(self, rows: np.ndarray) -> np.ndarray:
-        """[fields, times, harmonics] for rows [equations, times, harmonics]."""
+        """[fields, unknown, harmonics] for rows [equations, times, harmonics]."""
         flat = rows.reshape(-1, rows.shape[2]).T
         found = (self.inverses @ flat[:, :, None])[:, :, 0]
-        return np.ascontiguousarray(found.T).reshape(rows.shape)
+        return np.ascontiguousarray(found.T).reshape(self.unknown)
 
 
 class Rest(LinearOperator):
@@ -198,10 +202,9 @@ class Rest(LinearOperator):
     """
 
     def __init__(self, average: Average, slopes: np.ndarray):
-        times, nodes, fields, _ = slopes.shape
+        times, nodes, equations, _ = slopes.shape
         self.average = average
-        self.move = (fields, times, average.harmonic.most + 1)
-        size = 2 * int(np.prod(self.move))
+        size = 2 * int(np.prod(average.unknown))
         LinearOperator.__init__(self, np.dtype(float), (size, size))
         less = np.moveaxis(slopes - average.mean[:, None], (3, 2), (0, 1))
         scale = np.abs(slopes).max(axis=(0, 1, 2))
@@ -210,11 +213,11 @@ class Rest(LinearOperator):
         self.varying = {
             int(j): np.ascontiguousarray(less[j]) for j in np.flatnonzero(varies)
         }
-        self.total = np.zeros((fields, times, nodes))
+        self.total = np.zeros((equations, times, nodes))
 
     def _matvec(self, x: np.ndarray) -> np.ndarray:
         average, harmonic = self.average, self.average.harmonic
-        move = x.view(complex).reshape(self.move)
+        move = x.view(complex).reshape(average.unknown)
         self.total[:] = 0.0
         for j, slopes in self.varying.items():
             p = average.partials[j]
@@ -227,7 +230,7 @@ class Rest(LinearOperator):
 def _step(
     average: Average, slopes: np.ndarray, right: np.ndarray, enough: float
 ) -> np.ndarray:
-    """Newton's step [fields, times, harmonics] by GMRES."""
+    """Newton's step [fields, unknown, harmonics] by GMRES."""
     found, _ = gmres(
         Rest(average, slopes),
         np.ascontiguousarray(right).ravel().view(float),
