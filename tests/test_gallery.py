@@ -61,8 +61,11 @@ def test_preflight_finds_nothing_wrong(name):
     assert all(text for _, text in found.equations)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", ["bratu", "volterra", "poisson_2d", "fisher", "wave_1d", "kdv", "kovasznay"]
+)
 def test_a_tiny_budget_leaves_a_finite_solution(name, tmp_path):
+    """One of each group; the slow test solves all."""
     path = FOLDER / f"{name}.toml"
     system = build_system(load_problem(path), "rows")
     tiny = {"solver.strategy": "linear"}
@@ -126,11 +129,18 @@ def test_nearly_every_problem_states_an_error():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STATED)
-def test_the_stated_error_is_reached(name):
+def test_the_stated_error_is_reached(name, tmp_path):
     expected, seconds = STATED[name]
-    # Twice the stated time: a busy machine is slower, but the error must come.
-    solution = solve(
-        load_problem(FOLDER / f"{name}.toml"), target=expected, budget=2 * seconds
-    )
+    problem = load_problem(FOLDER / f"{name}.toml")
+    # Twice the stated time: a busy machine is slower, but the error must come. What is
+    # known exactly needs no classical solution beside it.
+    beside = not problem.exact
+    solution = solve(problem, target=expected, budget=2 * seconds, reference=beside)
     assert error_of(name, solution) <= expected
     assert solution.report.verdict != "fail", solution.report.reason
+    again = Solution.load(solution.save(tmp_path / "run.h5"))
+    assert again.report == solution.report
+    middle = np.array([_middle(solution)])
+    for field in solution.problem.fields:
+        value = solution.values(middle)[field.name]
+        np.testing.assert_array_equal(again.values(middle)[field.name], value)
