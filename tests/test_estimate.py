@@ -10,6 +10,7 @@ import pytest
 
 from pinnlab import loads_problem, solve
 from pinnlab.grids import grid_axes, grid_points
+from pinnlab.network import MLP
 from pinnlab.result import EquationCheck, FieldError, FieldEstimate
 from pinnlab.verify.estimate import Estimate, error_estimate
 from pinnlab.verify.truth import Evidence, judge
@@ -70,10 +71,10 @@ def test_the_estimate_of_a_symmetric_problem_is_that_of_its_error():
     problem = loads_problem(ROD, "rod")
     solution = solve(problem, target=1e-8, reference=False)
     size = 1e-3
-    coefficients = solution.model.network.layers[-1].weight * (1 + size)
-    network = eqx.tree_at(
-        lambda n: n.layers[-1].weight, solution.model.network, coefficients
-    )
+    network = solution.model.network
+    assert isinstance(network, MLP)
+    weight = network.layers[-1].weight * (1 + size)
+    network = eqx.tree_at(lambda n: n.layers[-1].weight, network, weight)
     model = dataclasses.replace(solution.model, network=network)
     grid = grid_points(problem, grid_axes(problem))
     with jax.enable_x64(True):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pinnlab import Solution, loads_problem, solve
-from pinnlab.equation.expression import terms
+from pinnlab.equation.expression import Expression, terms
 from pinnlab.equation.jets import jets
 from pinnlab.evaluation import Evaluator, field_expressions
 from pinnlab.network import Separable
@@ -111,10 +111,11 @@ def test_a_point_belongs_to_its_slab_and_the_ends_to_theirs():
 def test_many_points_are_evaluated_slab_by_slab(elsewhere):
     network = random_network()
     system = build_system(loads_problem(TWO, "two"), "rows")
-    term = system.equations[0]
+    residual = system.equations[0].residual
+    assert isinstance(residual, Expression)
     values = list(field_expressions(system))
     if elsewhere:  # The value at t = 2 is not of the point's own slab.
-        values.append(terms(term.residual)[-1])
+        values.append(terms(residual)[-1])
     rng = np.random.default_rng(0)
     points = np.stack([rng.uniform(0, 2, 300), rng.uniform(-1, 3, 300)], axis=1)
     points[:3, 0] = 0.5, 0.8, 2.0
