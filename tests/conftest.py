@@ -17,6 +17,7 @@ def _take_cores() -> None:
 
 _take_cores()
 
+# These count the cores when they are imported, so the cores are taken before.
 import jax  # noqa: E402
 import pytest  # noqa: E402
 
