@@ -71,6 +71,11 @@ class Evolution:
         )
 
     @cached_property
+    def rows(self) -> list[int]:
+        """Which components are the fields themselves."""
+        return [self.components.index((f, 0)) for f in self.fields]
+
+    @cached_property
     def highest(self) -> tuple[Key, ...]:
         """The derivatives that the equations are solved for."""
         still = (0,) * len(self.space)
@@ -161,8 +166,7 @@ class Evolution:
         self, points: Float[np.ndarray, "n space"]
     ) -> Float[np.ndarray, "fields n"]:
         """The fields at the start."""
-        rows = [self.components.index((f, 0)) for f in self.fields]
-        return self.initial_values(points)[rows]
+        return self.initial_values(points)[self.rows]
 
 
 def rates(

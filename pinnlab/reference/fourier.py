@@ -276,8 +276,8 @@ class Fourier:
         """March in a multiple of the saved steps."""
         evolution, grid = self.evolution, self.nodes(coarse)
         hat = self.initial(grid, OVERSAMPLE[len(self.shape)] // (1 + coarse))
-        rows = [evolution.components.index((f, 0)) for f in evolution.fields]
-        hat = np.moveaxis(self.states(hat, steps, coarse)[:, rows], 0, 1)
+        states = self.states(hat, steps, coarse)
+        hat = np.moveaxis(states[:, evolution.rows], 0, 1)
         values, times = np.fft.irfftn(hat, self.shape, axes=self._axes), self.times
         if evolution.end < evolution.start:
             times, values = times[::-1], values[:, ::-1]

@@ -164,15 +164,9 @@ class WaveTrajectory:
     means: Float[np.ndarray, "times couplings"]
 
     @property
-    def rows(self) -> list[int]:
-        """The components that are fields."""
-        evolution = self.evolution
-        return [evolution.components.index((f, 0)) for f in evolution.fields]
-
-    @property
     def values(self) -> Complex[np.ndarray, "fields times modes"]:
         """The amplitudes of the fields' first modes."""
-        return np.moveaxis(self.low[:, self.rows], 1, 0)
+        return np.moveaxis(self.low[:, self.evolution.rows], 1, 0)
 
     def missed(
         self, points: Float[np.ndarray, "m dim"]
@@ -206,7 +200,7 @@ class WaveTrajectory:
     ) -> Float[np.ndarray, "fields t x"]:
         found: list[np.ndarray] = []
         for begin in range(0, len(times), CHUNK):
-            part = self._modes(times[begin : begin + CHUNK])[:, self.rows]
+            part = self._modes(times[begin : begin + CHUNK])[:, self.evolution.rows]
             found.append(sum_of_waves(part, self.line, places))
         return np.moveaxis(np.concatenate(found), 1, 0)
 
