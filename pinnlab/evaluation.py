@@ -1,10 +1,12 @@
 """A trained model on many points: one padded, compiled batch function for everything.
 
 Points are processed in batches of one fixed size, so that a point alone and the same
-point among a million give the same bits. A solution in slabs is evaluated slab by slab.
+point among a million give the same bits. Separable networks are evaluated in NumPy:
+to compile them takes longer than all that is asked of them.
 """
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 import equinox as eqx
 import jax
@@ -13,16 +15,16 @@ import numpy as np
 from jaxtyping import Array
 
 from pinnlab.equation.expression import Coordinate, Expression, Partial, terms
+from pinnlab.equation.jets import Orders
 from pinnlab.equation.structure import partials
 from pinnlab.network import Separable
 from pinnlab.residual import Model, Rows, make_rows
+from pinnlab.system.arrays import array_values
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
 
 
 BATCH = 1024
-SLAB_BATCH = 128
-"""Where there are many slabs, each has few of the points."""
 
 
 class Evaluator:
@@ -33,35 +35,54 @@ class Evaluator:
 
     def __init__(self, system: System, wanted: Sequence[Term | Expression]):
         self.rows = make_rows(system, wanted)
-        self._batch: Callable = eqx.filter_jit(_batch)
         here = tuple(Coordinate(c) for c in system.coordinates)
-        self._is_local = all(
-            isinstance(f, Expression) and all(p.at == here for p in partials(f))
-            for f in self.rows.functions
+        self._is_local = np.array(
+            [
+                isinstance(f, Expression) and all(p.at == here for p in partials(f))
+                for f in self.rows.functions
+            ],
+            bool,
         )
+        others = [
+            w for w, local in zip(wanted, self._is_local, strict=True) if not local
+        ]
+        self._others = make_rows(system, others)
+        self._batch: Callable = eqx.filter_jit(_batch)
 
     def __call__(self, model: Model, points: np.ndarray) -> np.ndarray:
         network = model.network
-        if not (isinstance(network, Separable) and self._is_local and len(points)):
-            return self._padded(model, points, BATCH)
-        slabs = network.slabs_of(points)
-        found = np.zeros((len(points), len(self.rows.functions)))
-        for which in np.unique(slabs):
-            here = slabs == which
-            alone = eqx.tree_at(lambda m: m.network, model, network.slab(int(which)))
-            found[here] = self._padded(alone, points[here], SLAB_BATCH)
+        if not isinstance(network, Separable) or not len(points):
+            return self._padded(self.rows, model, points)
+        found = np.empty((len(points), len(self.rows.functions)))
+        found[:, self._is_local] = self._in_arrays(network, points)
+        if not self._is_local.all():
+            found[:, ~self._is_local] = self._padded(self._others, model, points)
         return found
 
-    def _padded(self, model: Model, points: np.ndarray, batch: int) -> np.ndarray:
+    def _in_arrays(self, network: Separable, points: np.ndarray) -> np.ndarray:
+        """What needs the fields at the points alone."""
+        system = self.rows.system
+        pairs = zip(self.rows.functions, self._is_local, strict=True)
+        written = cast("list[Expression]", [f for f, local in pairs if local])
+        order = np.argsort(network.slabs_of(points), kind="stable")
+
+        def partial(field: str, orders: Orders, places: np.ndarray) -> np.ndarray:
+            return network.derivative(places, system.fields.index(field), orders)
+
+        found = np.empty((len(points), len(written)))
+        found[order] = array_values(system.problem, written, points[order], partial)
+        return found
+
+    def _padded(self, rows: Rows, model: Model, points: np.ndarray) -> np.ndarray:
         count = len(points)
-        padded = -(-max(count, 1) // batch) * batch
+        padded = -(-max(count, 1) // BATCH) * BATCH
         with jax.enable_x64(True):
             every = np.zeros((padded, points.shape[1]))
             every[:count] = points
             every[count:] = points[:1] if count else 0.0
             found = [
-                np.asarray(self._batch(self.rows, model, jnp.asarray(part)))
-                for part in np.split(every, padded // batch)
+                np.asarray(self._batch(rows, model, jnp.asarray(part)))
+                for part in np.split(every, padded // BATCH)
             ]
         return np.concatenate(found)[:count]
 

@@ -1,6 +1,7 @@
 """Collocation points: on the whole domain, on a face, or on any place of a problem."""
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import jax
 import jax.numpy as jnp
@@ -26,15 +27,14 @@ def unit_points(method: str, count: int, dim: int, seed: int) -> np.ndarray:
 
     Raises `ValueError` for another method.
     """
-    from scipy.stats import qmc
-
     rng = np.random.default_rng(seed)
     if dim == 0:
         return np.zeros((count, 0))
     if method == "sobol":
-        power = int(np.ceil(np.log2(max(count, 2))))
-        return qmc.Sobol(dim, rng=rng).random_base2(power)[:count]
+        return _sobol(int(np.ceil(np.log2(max(count, 2)))), dim, seed)[:count].copy()
     if method == "latin":
+        from scipy.stats import qmc
+
         return qmc.LatinHypercube(dim, rng=rng).random(count)
     if method == "uniform":
         return rng.random((count, dim))
@@ -44,6 +44,14 @@ def unit_points(method: str, count: int, dim: int, seed: int) -> np.ndarray:
         mesh = np.stack(np.meshgrid(*[line] * dim, indexing="ij"), -1).reshape(-1, dim)
         return np.concatenate([mesh, rng.random((count - len(mesh), dim))])
     raise ValueError(f"unknown sampler '{method}' (one of: {', '.join(METHODS)})")
+
+
+@lru_cache(maxsize=16)
+def _sobol(power: int, dim: int, seed: int) -> np.ndarray:
+    """Scrambling takes long, and the same points are asked for again and again."""
+    from scipy.stats import qmc
+
+    return qmc.Sobol(dim, rng=np.random.default_rng(seed)).random_base2(power)
 
 
 def sample(

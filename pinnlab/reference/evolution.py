@@ -17,10 +17,8 @@ from pinnlab.equation.structure import partials
 from pinnlab.problem.problem import Axis, Problem
 from pinnlab.reference.reference import NoReference
 from pinnlab.reference.semilinear import semilinear
-from pinnlab.system.terms import (
-    Term,
-    coordinates,
-)
+from pinnlab.system.arrays import array_values
+from pinnlab.system.terms import Term, coordinates
 
 
 Key = tuple[str, tuple[int, ...]]
@@ -158,9 +156,8 @@ class Evolution:
         self, points: Float[np.ndarray, "n space"]
     ) -> Float[np.ndarray, "components n"]:
         """The components at the start."""
-        with jax.enable_x64(True):
-            found = self.values(self.initial, self.start, jnp.asarray(points), {}, {})
-        return np.asarray(found)
+        full = np.insert(points, self.time, self.start, axis=1)
+        return array_values(self.problem, self.initial, full).T
 
     def initial_fields(
         self, points: Float[np.ndarray, "n space"]

@@ -1,6 +1,7 @@
 """The method of lines: collocation in time where the stiff part is linear and constant,
 an adaptive solver elsewhere."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,6 +32,8 @@ MOST_STEPS = 100_000
 """An explicit method that needs more gives way to an implicit one."""
 STIFF = 20_000
 """The largest spectral radius times duration for which the explicit one is tried."""
+SHORTEST = 1e-14
+"""The step, as a part of the duration, at which a solution is said to blow up."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,11 +98,14 @@ class Adaptive:
     The number of steps asked for is a wish that sets the tolerance: it falls with the
     fourth power.
 
+    - `deadline`: the `time.perf_counter()` at which a run is given up. How many steps
+        an adaptive solver takes, and what a step costs, nobody knows before.
     - `other`: gives the same with another count.
     """
 
     evolution: Evolution
     count: int
+    deadline: float
     other: Callable[[int], "Adaptive"]
 
     @cached_property
@@ -139,20 +145,25 @@ class Adaptive:
     def _march(self):
         return self._integrator(self.stiff)
 
-    def _arguments(self, steps: int) -> tuple[Array, Array, Array]:
+    def _arguments(self, steps: int) -> tuple[Array, ...]:
         y0 = self.collocation.start
         largest = jnp.max(jnp.abs(y0))
         scale = jnp.where(largest > 0, largest, 1.0)
-        return y0, jnp.asarray(self.tolerance(steps)), scale
+        tolerance, deadline = self.tolerance(steps), self.deadline
+        return y0, jnp.asarray(tolerance), scale, jnp.asarray(deadline)
 
     def _integrator(self, implicit: bool) -> Callable[..., Array]:
         evolution = self.evolution
         times = jnp.linspace(evolution.start, evolution.end, self.saves + 1)
         term = dfx.ODETerm(lambda t, y, args: self.collocation.slope(jnp.asarray(t), y))
+        shortest = SHORTEST * abs(evolution.end - evolution.start)
 
         @eqx.filter_jit
-        def whole(y0: Array, tolerance: Array, scale: Array) -> Array:
-            control = dfx.PIDController(rtol=tolerance, atol=tolerance * scale)
+        def whole(y0: Array, tolerance: Array, scale: Array, deadline: Array) -> Array:
+            control = dfx.PIDController(
+                rtol=tolerance, atol=tolerance * scale,
+                dtmin=shortest, force_dtmin=False,
+            )  # fmt: skip
             if implicit:
                 # Its interpolation in between steps is of low order.
                 solver, control = (
@@ -162,9 +173,10 @@ class Adaptive:
             else:
                 solver = dfx.Dopri8()
             solution = dfx.diffeqsolve(
-                term, solver, times[0], times[-1], None, y0,
+                term, solver, times[0], times[-1], None, y0, deadline,
                 saveat=dfx.SaveAt(ts=times), stepsize_controller=control,
                 max_steps=MOST_STEPS, adjoint=dfx.ForwardMode(), throw=False,
+                event=dfx.Event(_time_is_up),
             )  # fmt: skip
             assert solution.ys is not None
             return solution.ys
@@ -199,6 +211,12 @@ def linear_part(evolution: Evolution) -> tuple[Expression, ...] | None:
     if stiff > 1 and stiff >= space_order(linear, evolution.time):
         return None
     return linear
+
+
+def _time_is_up(t: Array, y: Array, args: Array, **_: object) -> Array:
+    """Asks the clock; of the time it only needs that it is another one in each step."""
+    late = lambda t, deadline: np.asarray(time.perf_counter() > deadline)
+    return jax.pure_callback(late, jax.ShapeDtypeStruct((), bool), t, args)
 
 
 def _nodes(collocation: Collocation) -> str:

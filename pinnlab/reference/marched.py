@@ -48,7 +48,7 @@ def march_evolution(
     begin = time.perf_counter()
     problem = evolution.problem
     points = grid_points(problem, grid_axes(problem))
-    make, limits = _choose(evolution)
+    make, limits = _choose(evolution, deadline)
     refined = refine(make, limits, points, error, deadline)
     return Reference(
         evolution.fields,
@@ -60,7 +60,9 @@ def march_evolution(
     )
 
 
-def _choose(evolution: Evolution) -> tuple[Callable[[int], Resolution], Limits]:
+def _choose(
+    evolution: Evolution, deadline: float
+) -> tuple[Callable[[int], Resolution], Limits]:
     dimension = len(evolution.space)
     differentiated = space_order(evolution.equations, evolution.time) > 0
     if dimension in FOURIER and differentiated:
@@ -90,6 +92,6 @@ def _choose(evolution: Evolution) -> tuple[Callable[[int], Resolution], Limits]:
 
     @cache
     def adaptive(count: int) -> Adaptive:
-        return Adaptive(evolution, count, adaptive)
+        return Adaptive(evolution, count, deadline, adaptive)
 
     return adaptive, limits

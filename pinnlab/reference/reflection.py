@@ -8,7 +8,6 @@ solution, and its extension is as smooth as it is.
 import itertools
 from dataclasses import dataclass
 
-import jax.numpy as jnp
 import numpy as np
 
 from pinnlab.equation.expression import ZERO, Integral, Partial, walk
@@ -16,6 +15,7 @@ from pinnlab.equation.structure import affine
 from pinnlab.problem.problem import Axis
 from pinnlab.reference.evolution import Evolution, Key
 from pinnlab.reference.grid import Line
+from pinnlab.system.arrays import Values
 from pinnlab.system.terms import Term
 
 
@@ -111,7 +111,7 @@ def _invariant(
         return False
     index = evolution.names.index(axis.name)
     keys = (*evolution.wanted, *evolution.highest)
-    jets = {k: jnp.asarray(rng.normal(size=SAMPLES)) for k in keys}
+    jets = {k: rng.normal(size=SAMPLES) for k in keys}
     mirrored = {k: sign[k[0]] * (-1) ** k[1][index] * v for k, v in jets.items()}
     for part in (0.25, 0.75):
         t = evolution.start + part * (evolution.end - evolution.start)
@@ -124,10 +124,16 @@ def _invariant(
 
 
 def _residuals(
-    evolution: Evolution, t: float, points: np.ndarray, jets: dict[Key, jnp.ndarray]
-) -> np.ndarray:
-    found = evolution.values(evolution.equations, t, jnp.asarray(points), jets, {})
-    return np.asarray(found)
+    evolution: Evolution, t: float, points: np.ndarray, jets: dict[Key, np.ndarray]
+) -> list[np.ndarray]:
+    full = np.insert(points, evolution.time, t, axis=1)
+    values = Values(
+        dict(zip(evolution.names, full.T, strict=True)),
+        evolution.problem.parameters,
+        lambda field, orders, places: jets[field, orders],
+        depth=0,
+    )
+    return [values.value(e) for e in evolution.equations]
 
 
 def _close(a: np.ndarray, b: np.ndarray) -> bool:
