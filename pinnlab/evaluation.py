@@ -25,6 +25,7 @@ from pinnlab.system.terms import Term
 
 
 BATCH = 1024
+CHUNK = 4096
 
 
 class Evaluator:
@@ -70,7 +71,9 @@ class Evaluator:
             return network.derivative(places, system.fields.index(field), orders)
 
         found = np.empty((len(points), len(written)))
-        found[order] = array_values(system.problem, written, points[order], partial)
+        found[order] = array_values(
+            system.problem, written, points[order], partial, chunk=CHUNK
+        )
         return found
 
     def _padded(self, rows: Rows, model: Model, points: np.ndarray) -> np.ndarray:

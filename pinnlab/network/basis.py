@@ -4,6 +4,7 @@ Chebyshev polynomials where the coordinate is bounded, harmonics where it is per
 Everything works on NumPy and on JAX arrays alike.
 """
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from types import ModuleType
@@ -46,11 +47,16 @@ def harmonics(z, count: int, order: int, numpy: ModuleType = np):
     """
     most = count // 2
     rates = np.pi * np.arange(1, most + 1)
-    angles = z[..., None] * rates + order * np.pi / 2
-    waves = numpy.stack([numpy.cos(angles), numpy.sin(angles)], axis=-1)
-    waves = (waves * (rates**order)[:, None]).reshape(*z.shape, 2 * most)
+    # exp(i k pi z) for k = a * size + b as a product: few exponentials are computed.
+    size = math.isqrt(most) + 1
+    low = numpy.exp(1j * np.pi * z[..., None] * np.arange(size))
+    high = numpy.exp(1j * np.pi * z[..., None] * np.arange(0, most + 1, size))
+    waves = (high[..., :, None] * low[..., None, :]).reshape(*z.shape, -1)
+    waves = waves[..., 1 : most + 1] * (1j * rates) ** order
+    pairs = numpy.stack([waves.real, waves.imag], axis=-1)
     constant = numpy.ones_like(z) if order == 0 else numpy.zeros_like(z)
-    return numpy.concatenate([constant[..., None], waves], axis=-1)
+    pairs = pairs.reshape(*z.shape, 2 * most)
+    return numpy.concatenate([constant[..., None], pairs], axis=-1)
 
 
 def tail(coefficients: np.ndarray, axis: int, periodic: bool) -> float:

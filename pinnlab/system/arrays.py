@@ -36,14 +36,17 @@ def array_values(
     expressions: Sequence[Expression],
     points: Float[np.ndarray, "n dim"],
     fields: FieldValues | None = None,
+    chunk: int = CHUNK,
 ) -> Float[np.ndarray, "n expressions"]:
     """The values of expressions at points; `fields` answers for the fields in them.
+
+    `chunk` points are computed at a time.
 
     Where an expression has no finite value the result is not finite either.
     """
     if not expressions:
         return np.zeros((len(points), 0))
-    pieces = [points[i : i + CHUNK] for i in range(0, len(points), CHUNK)]
+    pieces = [points[i : i + chunk] for i in range(0, len(points), chunk)]
     with np.errstate(all="ignore"):
         return np.concatenate(
             [_piece(problem, expressions, p, fields) for p in pieces] or [points[:, :0]]
