@@ -16,7 +16,6 @@ import csv
 import dataclasses
 import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -33,6 +32,7 @@ from matplotlib.ticker import NullLocator
 
 from pinnlab.cli.gallery import find_problem
 from pinnlab.devices import make_mesh
+from pinnlab.memory import peak_memory
 from pinnlab.points import look
 from pinnlab.problem.file import load_problem
 from pinnlab.programs import compiled
@@ -142,7 +142,7 @@ def measure(case: Case, repeats: int) -> Measured:
         fresh = timed(
             lambda o, t: look(o, t, key, CANDIDATES)[1], objective, theta, repeats
         )
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = peak_memory() / 2**20
     return Measured(
         case.over, case.points, theta.size, case.devices,
         gradient[0], fresh[0], gradient[1], fresh[1], peak,

@@ -1,6 +1,8 @@
 """How much memory there is: of the computer, a job in it, or a GPU."""
 
 import os
+import resource
+import sys
 from pathlib import Path
 
 
@@ -11,6 +13,7 @@ GROUPS = (
 """Where a container or a job under Linux finds its limit (control groups 2 and 1)."""
 
 INFO = Path("/proc/meminfo")
+STATUS = Path("/proc/self/status")
 
 
 def total_memory() -> int | None:
@@ -44,6 +47,17 @@ def free_device_memory() -> int | None:
     if stats:
         return stats["bytes_limit"] - stats.get("bytes_in_use", 0)
     return free_memory()
+
+
+def peak_memory() -> int:
+    """The most bytes of memory that this process has had."""
+    try:
+        table = dict(line.split(":", 1) for line in STATUS.read_text().splitlines())
+        return int(table["VmHWM"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        # Under Linux this one would also count the process that started this one.
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return most if sys.platform == "darwin" else most * 1024
 
 
 def _device() -> dict[str, int] | None:

@@ -1,7 +1,6 @@
 """From a problem to a verified solution: the main job, in one function."""
 
 import dataclasses
-import resource
 import time
 from collections.abc import Callable
 from typing import Protocol
@@ -15,6 +14,7 @@ from pinnlab.devices import make_mesh
 from pinnlab.errors import ProblemError
 from pinnlab.grids import grid_axes, grid_points, grid_shape
 from pinnlab.keeper import Keeper
+from pinnlab.memory import peak_memory
 from pinnlab.network import trainable
 from pinnlab.problem.problem import Problem
 from pinnlab.programs import Inspect
@@ -207,7 +207,7 @@ def _result(
         time.perf_counter() - began,
         record.iterations,
         sum(a.size for a in jax.tree.leaves(arrays)),
-        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        peak_memory() / 2**20,
     )
     events = tuple(dict.fromkeys((*warnings, *record.events)))
     return Result(

@@ -1,5 +1,9 @@
 """Points are computed in pieces that fit the memory there is."""
 
+import subprocess
+import sys
+
+import numpy as np
 import pytest
 
 from pinnlab import memory
@@ -77,3 +81,11 @@ def test_the_limit_of_a_job_counts(tmp_path, monkeypatch):
     assert memory.free_memory() == 300_000_000
     assert memory.device_memory() == 300_000_000  # A CPU's is the computer's.
     assert memory.free_device_memory() == 300_000_000
+
+
+def test_the_peak_is_that_of_the_process_and_not_of_the_one_that_started_it():
+    command = [sys.executable, "-c", "from pinnlab.memory import peak_memory as p"]
+    command[-1] += "; a = bytearray(100_000_000); print(p())"
+    held = np.ones(60_000_000)  # 480 MB of this process.
+    found = int(subprocess.run(command, capture_output=True, check=True).stdout)
+    assert 100_000_000 < found < held.nbytes < memory.peak_memory()

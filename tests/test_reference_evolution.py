@@ -527,3 +527,20 @@ u = "w"
 """)
     reference = check_against_exact(problem, 1e-2, 120)
     assert reference.efforts[0].error > 0.1
+
+
+QUASILINEAR = """
+coordinates = { t = [0, 2], x = [0, 1] }
+fields = ["u"]
+[equations]
+e = "dt(u) = u*dxx(u)"
+[conditions]
+initial = { on = "t = 0", equation = "u = 2 + cos(pi*x)" }
+ends = { on = ["x = 0", "x = 1"], equation = "dn(u) = 0" }
+"""
+
+
+def test_a_march_ends_when_its_time_is_over():
+    evolution = read_evolution(loads_problem(QUASILINEAR, "quasilinear"))
+    with pytest.raises(NoReference, match="fits the time"):
+        march_evolution(evolution, error=1e-6, deadline=time.perf_counter())
