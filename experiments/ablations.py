@@ -20,7 +20,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pinnlab.assembly import least_squares, network_of
-from pinnlab.network import KINDS
+from pinnlab.correction import with_correction
+from pinnlab.network import KINDS, trained_numbers
 from pinnlab.optimizer import AbstractOptimizer, LevenbergMarquardt
 from pinnlab.optimizer.levenberg_marquardt import singular_spectrum
 from pinnlab.problem.file import loads_problem
@@ -102,6 +103,10 @@ def studies() -> dict[str, tuple[Variant, ...]]:
             Variant("penalty, weight 10", {"enforce": "penalty"}),
             Variant("penalty, weight 1000", {"enforce": "penalty"} | _weight(1000.0)),
         ),
+        "stages": (
+            Variant("one network", {"second_stage": "off"}),
+            Variant("a second one", {"second_stage": "on"}),
+        ),
         "optimizers": tuple(Variant(o, {"optimizer": o}) for o in trained),
         "networks": tuple(Variant(k, {"network.kind": k}) for k in KINDS),
         "weighting": (
@@ -140,6 +145,7 @@ def measure(problem_name: str, variant: Variant, scale: Scale, seed: int) -> Mea
     scales = field_scales(system, make, net_key)
     network = make(scales, net_key)
     objective, theta = least_squares(system, found.settings, network, seed)
+    stages = with_correction(system, replace(found, stages=stages), scales, seed)
     trained = train(
         objective,
         theta,
@@ -155,7 +161,7 @@ def measure(problem_name: str, variant: Variant, scale: Scale, seed: int) -> Mea
         float(error(model)),
         float(np.sqrt(np.mean(trained.heldout**2))),
         trained.record.iterations,
-        theta.size,
+        trained_numbers(model.network),
     )
 
 

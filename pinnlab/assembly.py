@@ -1,7 +1,8 @@
 """A system and settings put together: the network and the least-squares problem."""
 
+import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import equinox as eqx
 import jax
@@ -15,6 +16,7 @@ from pinnlab.equation.structure import partials
 from pinnlab.memory import device_memory
 from pinnlab.network import (
     AbstractNetwork,
+    Corrected,
     Scaled,
     blank_pieces,
     blank_separable,
@@ -25,7 +27,7 @@ from pinnlab.pieces import Pieces, Sizes, pieces_for
 from pinnlab.residual import Block, LeastSquares, make_rows
 from pinnlab.sampling import sample
 from pinnlab.scaling import parameters_of, term_scale
-from pinnlab.settings import FEATURES, Settings
+from pinnlab.settings import FEATURES, NetworkSettings, Settings
 from pinnlab.system.reflected import reflected
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
@@ -43,6 +45,12 @@ def network_of(
     if settings.strategy == "separable":
         return _separable(system, settings.network.mirrored)
     net = settings.network
+    if net.corrected:
+        alone = dataclasses.replace(
+            settings, network=dataclasses.replace(net, corrected=False)
+        )
+        base = network_of(system, alone, scales, key)
+        return Corrected(base, correction_of(system, settings, key), jnp.array(scales))
     # Features of the linear route are periodic by their frequencies.
     periodic = () if settings.strategy in FEATURES else system.problem.periodic
     network = make_network(
@@ -69,6 +77,32 @@ def network_of(
         return network
     time = names.index("t") if "t" in names else None
     return blank_pieces(network, len(names), len(system.fields), time)
+
+
+def correction_of(
+    system: System, settings: Settings, key: PRNGKeyArray
+) -> AbstractNetwork:
+    """A plain network, zero at first, of the width and depth in the settings."""
+    net = NetworkSettings(
+        width=settings.network.width,
+        depth=settings.network.depth,
+        activation=settings.network.activation,
+        harmonics=settings.network.harmonics,
+    )
+    plain = dataclasses.replace(settings, strategy="nonlinear", network=net)
+    ones = (1.0,) * len(system.fields)
+    network = network_of(system, plain, ones, jax.random.fold_in(key, 1))
+    last = lambda n: (n.layers[-1].weight, n.layers[-1].bias)
+    return eqx.tree_at(last, network, [jnp.zeros_like(a) for a in last(network)])
+
+
+def parted(
+    network: AbstractNetwork, dtype: jnp.dtype
+) -> tuple[Array, Callable[[Array], AbstractNetwork], AbstractNetwork]:
+    """The vector of what is trained, its inverse, and the rest of the network."""
+    moving, fixed = eqx.partition(network, trainable(network))
+    theta, unravel = ravel_pytree(jax.tree.map(lambda a: a.astype(dtype), moving))
+    return theta, unravel, fixed
 
 
 def _separable(system: System, is_mirrored: bool) -> AbstractNetwork:
@@ -103,8 +137,7 @@ def least_squares(
 ) -> tuple[LeastSquares, Array]:
     """The training objective and the first parameter vector."""
     dtype = jnp.dtype(settings.precision)
-    moving, fixed = eqx.partition(network, trainable(network))
-    theta, unravel = ravel_pytree(jax.tree.map(lambda a: a.astype(dtype), moving))
+    theta, unravel, fixed = parted(network, dtype)
     parameters = {k: v.astype(dtype) for k, v in parameters_of(system).items()}
     pieces = pieces_for(sizes_of(system, settings, theta.size), device_memory())
     make = lambda terms: _block(system, settings, terms, network, seed, dtype, pieces)

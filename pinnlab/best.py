@@ -35,6 +35,11 @@ class Best:
         return _rms(self.last)
 
     @property
+    def worst(self) -> float:
+        """The largest held-out residual of a term at `theta`."""
+        return float(np.max(self.heldout))
+
+    @property
     def known(self) -> bool:
         """Whether any model was measured to be finite."""
         return bool(np.isfinite(self.heldout).all())
@@ -76,6 +81,16 @@ class Best:
         if self.error is not None:
             return self.error < error
         return self.size < heldout
+
+    def renewed(
+        self,
+        theta: Float[Array, " P"],
+        error_of: Callable[[Array], Array] | None,
+    ) -> "Best":
+        """The same model in other parameters, as it was measured."""
+        found = Best(theta, error_of)
+        found.heldout, found.last, found.error = self.heldout, self.heldout, self.error
+        return found
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything of this, by name."""

@@ -16,6 +16,9 @@ from pinnlab.residual import Known, LeastSquares
 from pinnlab.weighting import Weighting
 
 
+Begin = Callable[[LeastSquares, Array, float], tuple[LeastSquares, Array]]
+
+
 @dataclass(frozen=True)
 class Stage:
     """One optimizer run.
@@ -25,6 +28,10 @@ class Stage:
     - `redraw`: whether the points are drawn anew at each look.
     - `pool`: points in the pool for each point that is drawn.
     - `weighting`: gives the objective new weights at each look.
+    - `share`: of the budget, after which the next stage begins if the solution is
+        resolved.
+    - `begin`: makes the objective and the first parameters of the stage from the best
+        of those before and their held-out residual; None goes on with them.
     """
 
     name: str
@@ -34,6 +41,8 @@ class Stage:
     redraw: bool
     pool: int
     weighting: Weighting | None = None
+    share: float = 1.0
+    begin: Begin | None = None
 
     @property
     def changes(self) -> bool:

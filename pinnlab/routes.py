@@ -16,6 +16,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from pinnlab.assembly import least_squares, network_of
 from pinnlab.checkpoint import Identity
+from pinnlab.correction import described, with_correction
 from pinnlab.devices import make_mesh, single
 from pinnlab.errors import ProblemError
 from pinnlab.keeper import Keeper
@@ -317,16 +318,17 @@ def trained_outcome(prepared: Prepared, trained: Trained) -> Outcome:
         lambda a: jnp.asarray(np.asarray(a), float) if eqx.is_inexact_array(a) else a,
         alone.model(jnp.asarray(trained.theta)).network,
     )
+    settings, reason = described(prepared.plan, wide)
     return Outcome(
         prepared.system,
-        prepared.plan.settings,
+        settings,
         prepared.scales,
         Model(wide, parameters_of(prepared.system)),
         np.asarray(alone.blocks[0].points, float),
         float(np.max(trained.heldout)),
         trained.record,
         trained.stop,
-        prepared.plan.reason,
+        reason,
     )
 
 
@@ -344,17 +346,17 @@ def trained(problem: Problem, settings: Settings, job: Job, seconds: float) -> O
     prepared = prepare(system, plan(system, settings, job.target), job.seed)
     text = tomli_w.dumps(settings_table(prepared.plan.settings))
     identity = Identity(problem.source, text, job.seed, job.target)
-    error_of, keeper = _error_of_parameters(system, prepared.objective), job.keeper
+    keeper = job.keeper
     with keeper.deferring() if keeper else nullcontext():
         done = train(
             prepared.objective.on(job.mesh),
             prepared.theta,
-            prepared.plan.stages,
+            with_correction(system, prepared.plan, prepared.scales, job.seed),
             limits_of(job, seconds),
             key=prepared.key,
             hooks=Hooks(
                 job.observe,
-                error_of,
+                error_of(system),
                 job.inspect,
                 keeper.pause if keeper else None,
                 job.team.decided,
@@ -362,15 +364,6 @@ def trained(problem: Problem, settings: Settings, job: Job, seconds: float) -> O
             start=keeper.start(identity) if keeper else None,
         )
     return trained_outcome(prepared, done)
-
-
-def _error_of_parameters(
-    system: System, objective: LeastSquares
-) -> Callable[[Array], Array] | None:
-    error = error_of(system)
-    if error is None:
-        return None
-    return lambda theta: error(objective.model(theta))
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,8 @@ class NetworkSettings:
     layer ("siren"), `degree` that of the polynomials ("kan"), `windows` how many there
     are along each coordinate ("fbpinn"). `pieces` of the domain with features of their
     own and the number of `singular` functions are filled in by the linear strategy,
-    and whether the line is `mirrored` (half a period) by the separable one.
+    whether the line is `mirrored` (half a period) by the separable one, and whether
+    the network is `corrected` by a second one by training.
     """
 
     kind: str = "mlp"
@@ -56,6 +57,7 @@ class NetworkSettings:
     pieces: int = 1
     singular: int = 0
     mirrored: bool = False
+    corrected: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,8 @@ class Settings:
     - `weighting`: how weights follow training: of terms ("gradient_norm", "ntk") or of
         the equations' points ("causal", "attention").
     - `precision`: "float64" or "float32".
+    - `second_stage`: "on" trains a second network on what the first has left after
+        half the budget, "auto" where the first can do no more.
     - `viscosity`: of what jumps in the initial values of conservation laws ask for,
         the part that training adds (0: none).
     """
@@ -95,12 +99,18 @@ class Settings:
     weighting: str = "none"
     precision: str = "float64"
     viscosity: float = 1.0
+    second_stage: str = "auto"
     network: NetworkSettings = field(default_factory=NetworkSettings)
 
 
 FEATURES = ("linear", "newton")
 """The strategies whose networks are one layer of features."""
-FILLED_IN = {"pieces": "linear", "singular": "linear", "mirrored": "separable"}
+FILLED_IN = {
+    "pieces": "linear",
+    "singular": "linear",
+    "mirrored": "separable",
+    "corrected": "nonlinear",
+}
 """Settings of networks that a strategy writes into results."""
 CHOICES = {
     "solver.strategy": ("auto", "linear", "separable", "newton", "nonlinear"),
@@ -109,6 +119,7 @@ CHOICES = {
     "solver.enforce": ("auto", "penalty", "rows"),
     "solver.weighting": ("none", *WEIGHTINGS),
     "solver.precision": ("float64", "float32"),
+    "solver.second_stage": ("auto", "on", "off"),
     "solver.network.kind": KINDS,
     "solver.network.activation": ("auto", *ACTIVATIONS),
 }

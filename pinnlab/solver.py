@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-import equinox as eqx
 import jax
 import numpy as np
 import tomli_w
@@ -15,7 +14,7 @@ from pinnlab.errors import ProblemError
 from pinnlab.grids import grid_axes, grid_points, grid_shape
 from pinnlab.keeper import Keeper
 from pinnlab.memory import peak_memory
-from pinnlab.network import trainable
+from pinnlab.network import trained_numbers
 from pinnlab.problem.problem import Problem
 from pinnlab.programs import Inspect
 from pinnlab.provenance import provenance
@@ -199,14 +198,12 @@ def _result(
     if isinstance(verified.estimate, Estimate):
         for name, values in verified.estimate.values.items():
             variables[f"{name}_error_estimate"] = values.reshape(shape)
-    network = outcome.model.network
-    arrays = eqx.filter(network, trainable(network))
     cost = Cost(
         record.compile_seconds,
         record.train_seconds,
         time.perf_counter() - began,
         record.iterations,
-        sum(a.size for a in jax.tree.leaves(arrays)),
+        trained_numbers(outcome.model.network),
         peak_memory() / 2**20,
     )
     events = tuple(dict.fromkeys((*warnings, *record.events)))

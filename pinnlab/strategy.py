@@ -160,6 +160,7 @@ def _network(
         activation = "sin" if given.kind == "siren" else "tanh"
     return dataclasses.replace(
         given,
+        corrected=False,
         width=width,
         depth=depth,
         activation=activation,

@@ -20,11 +20,13 @@ from pinnlab.devices import replicated, single
 from pinnlab.nonfinite import find
 from pinnlab.programs import Inspect, Programs, Stage, compile_stage, compiled
 from pinnlab.record import Observation, Record, Stop
-from pinnlab.residual import LeastSquares
+from pinnlab.residual import LeastSquares, Model
 from pinnlab.snapshot import Position, Snapshot, filled, named
 
 
 RESTARTS = 3
+RESOLVED = 1e-4
+"""Below this relative held-out residual another network may take what is left."""
 SECONDS_A_CALL = 0.5
 ROWS_A_LOOK = 10
 """Rows of the history between two looks: at iterations that no clock decides."""
@@ -54,7 +56,7 @@ class Trained:
 
 
 Observe = Callable[[Observation], None]
-ErrorOf = Callable[[Float[Array, " P"]], Array]
+ErrorOf = Callable[[Model], Array]
 Pause = Callable[[Callable[[], Snapshot]], bool]
 Decide = Callable[[float], float]
 
@@ -64,7 +66,7 @@ class Hooks:
     """What others do while training goes on.
 
     - `observe`: called after every piece of training.
-    - `error_of`: the known relative error of parameters, where there is a truth.
+    - `error_of`: the known relative error of a model, where there is a truth.
     - `inspect`: called with the compiled programs of every stage.
     - `pause`: called between pieces with a function that takes a snapshot; True ends
         training as an interrupt does.
@@ -102,11 +104,14 @@ def train(
     """
     run = _Run(objective, theta, limits, key, hooks)
     if start is not None:
+        for stage in stages[: start.position.stage + 1]:
+            run.begin(stage)
         run.restore(start)
     stop = Stop.ITERATIONS
     for i in range(run.at.stage, len(stages)):
         if i > run.at.stage:
             run.at = Position(stage=i)
+            run.begin(stages[i])
         stop = run.stage(stages[i])
         if stop not in (Stop.ITERATIONS, Stop.STALLED):
             break
@@ -134,12 +139,27 @@ class _Run:
         self.at = Position()
         self.record = Record()
         self.saved: Snapshot | None = None
-        error_of = hooks.error_of
-        if error_of is not None:
-            began = time.perf_counter()
-            error_of = compiled(error_of, self.theta)
-            self.record.compile_seconds += time.perf_counter() - began
-        self.best = Best(theta, error_of)
+        self.best = Best(theta, self._error_of())
+
+    def _error_of(self) -> Callable[[Array], Array] | None:
+        known, objective = self.hooks.error_of, self.objective.on(single())
+        if known is None:
+            return None
+        began = time.perf_counter()
+        found = compiled(lambda theta: known(objective.model(theta)), self.theta)
+        self.record.compile_seconds += time.perf_counter() - began
+        return found
+
+    def begin(self, stage: Stage) -> None:
+        """Take the stage's own objective and parameters, where it has such."""
+        if stage.begin is None:
+            return
+        alone, best = self.objective.on(single()), jnp.asarray(self.best.theta)
+        residual = self.best.worst if self.best.known else 1.0
+        objective, theta = stage.begin(alone, best, residual)
+        self.objective = objective.on(self.mesh)
+        self.theta = replicated(theta, self.mesh)
+        self.best = self.best.renewed(theta, self._error_of())
 
     def stage(self, stage: Stage) -> Stop:
         """Run one stage to its end."""
@@ -201,9 +221,18 @@ class _Run:
             if self.best.met(self.limits.heldout, self.limits.error):
                 self.best.keep(self.theta)
                 return Stop.TARGET, programs
+            if self._hands_over(stage):
+                return Stop.ITERATIONS, programs
             self.at = replace(self.at, stalls=self.at.stalls + 1 if stalled else 0)
             if self.at.stalls > RESTARTS or (stalled and not stage.redraw):
                 return Stop.STALLED, programs
+
+    def _hands_over(self, stage: Stage) -> bool:
+        """Whether the next stage will do more: this is resolved and its share used."""
+        if stage.share == 1 or self.at.done % stage.look:
+            return False
+        used = self.hooks.decide(self.record.train_seconds)
+        return used > stage.share * self.limits.seconds and self.best.size < RESOLVED
 
     def _first_state(self, stage: Stage, programs: Programs):
         """The optimizer's state where training begins or goes on."""

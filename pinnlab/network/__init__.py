@@ -2,6 +2,7 @@
 
 from pinnlab.network.base import AbstractNetwork
 from pinnlab.network.corners import HeatCorners, LaplaceCorners
+from pinnlab.network.corrected import Corrected
 from pinnlab.network.fbpinn import FBPINN
 from pinnlab.network.kan import ChebyshevKAN
 from pinnlab.network.layer import Layer
@@ -10,7 +11,7 @@ from pinnlab.network.mlp import MLP, Parallel
 from pinnlab.network.modified_mlp import ModifiedMLP
 from pinnlab.network.pieces import Piecewise, Sum, blank_pieces
 from pinnlab.network.piratenet import PirateNet
-from pinnlab.network.scaled import Scaled, trainable
+from pinnlab.network.scaled import Scaled, trainable, trained_numbers
 from pinnlab.network.separable import Separable, blank_separable
 from pinnlab.network.spinn import SPINN
 
@@ -22,6 +23,7 @@ __all__ = [
     "SPINN",
     "AbstractNetwork",
     "ChebyshevKAN",
+    "Corrected",
     "HeatCorners",
     "LaplaceCorners",
     "Layer",
@@ -36,4 +38,5 @@ __all__ = [
     "blank_separable",
     "make_network",
     "trainable",
+    "trained_numbers",
 ]

@@ -7,6 +7,7 @@ from jaxtyping import Array, Float, PyTree
 
 from pinnlab.equation.jets import Channels
 from pinnlab.network.base import AbstractNetwork
+from pinnlab.network.corrected import Corrected
 
 
 class Scaled(AbstractNetwork):
@@ -36,7 +37,17 @@ class Scaled(AbstractNetwork):
 
 def trainable(network: AbstractNetwork) -> PyTree[bool]:
     """Which leaves of a network training changes."""
+    if isinstance(network, Corrected):
+        return network.trainable()
     found = jax.tree.map(eqx.is_inexact_array, network)
     if isinstance(found, Scaled):
         return eqx.tree_at(lambda n: n.scales, found, False)
     return found
+
+
+def trained_numbers(network: AbstractNetwork) -> int:
+    """How many numbers training has found."""
+    if isinstance(network, Corrected):
+        return trained_numbers(network.base) + trained_numbers(network.correction)
+    arrays = eqx.filter(network, trainable(network))
+    return sum(a.size for a in jax.tree.leaves(arrays))
