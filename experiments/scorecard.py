@@ -250,7 +250,12 @@ def row(goal: Goal, scores: list[Score]) -> str:
     """One line of the table."""
     errors = [s.error for s in scores]
     middle, worst = statistics.median(errors), max(errors)
-    reached = "yes" if middle <= goal.error and worst <= 10 * goal.error else "no"
+    own = max(s.own for s in scores)
+    reached = "yes"
+    if middle > goal.error or worst > 10 * goal.error:
+        reached = "no"
+    elif middle + own > goal.error:
+        reached = "not decided by this truth"
     classical = min(s.classical for s in scores)
     cells = [
         str(goal.row),
@@ -260,7 +265,7 @@ def row(goal: Goal, scores: list[Score]) -> str:
         f"{statistics.median(s.seconds for s in scores):.1f} s",
         f"{statistics.median(s.compiling for s in scores):.1f} s",
         f"{max(s.memory for s in scores) / 1024:.1f} GB",
-        f"{max(s.own for s in scores):.0e}",
+        f"{own:.0e}",
         "-" if not np.isfinite(classical) else f"{classical:.2g} s",
         goal.published,
         reached,

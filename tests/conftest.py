@@ -1,7 +1,10 @@
 """Every test runs in 64-bit arithmetic, and knows nothing of its user."""
 
+import atexit
 import os
+import shutil
 import signal
+import tempfile
 
 
 def _take_cores() -> None:
@@ -15,9 +18,19 @@ def _take_cores() -> None:
         os.sched_setaffinity(0, mine)
 
 
-_take_cores()
+def _share_programs() -> None:
+    """What one test has compiled need not be compiled for another."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        folder = tempfile.mkdtemp(prefix="pinnlab-programs-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        os.environ["JAX_COMPILATION_CACHE_DIR"] = folder
+        os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.2"
 
-# These count the cores when they are imported, so the cores are taken before.
+
+_take_cores()
+_share_programs()
+
+# These read the environment, and count the cores, when they are imported.
 import jax  # noqa: E402
 import pytest  # noqa: E402
 

@@ -432,7 +432,7 @@ solver.optimizer = ["adam", "levenberg_marquardt"]
 strategy = "nonlinear"
 points = 64
 [search]
-trials = 12
+trials = 9
 objective = "residual"
 """
 
@@ -446,7 +446,7 @@ def test_hopeless_runs_of_the_solver_are_stopped_early(tmp_path: Path, monkeypat
     folder = tmp_path / "growth"
     rows = collect(folder, load_plan(folder))
     states = [r.state for r in rows]
-    assert len(rows) == 12 and set(states) == {"done", "pruned"}
+    assert len(rows) == 9 and set(states) == {"done", "pruned"}
     assert states.count("done") >= 5  # Before that none is compared.
     assert f"{states.count('pruned')} pruned, 0 to go" in found.output
     done = np.array([r.residual for r in rows if r.state == "done"])
