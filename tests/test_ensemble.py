@@ -185,6 +185,9 @@ def test_wrong_members_are_refused():
     with pytest.raises(ProblemError, match=r"no parameter 'q' \(parameters: k\)"):
         with_parameters(problem, {"q": 1.0})
     assert with_parameters(problem, {"k": 0.25}).parameters == {"k": 0.25}
+    staged = loads_problem(DECAY, overrides={"solver.second_stage": "on"})
+    with pytest.raises(ProblemError, match="no second stage"):
+        solve_ensemble(staged, seeds=[0, 1])
 
 
 def test_a_file_holds_the_members_and_xarray_opens_them(tmp_path):

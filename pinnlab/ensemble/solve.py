@@ -188,6 +188,11 @@ def _outcomes(
     settings = {
         id(m.problem): read_settings(m.problem.solver, m.problem.file) for m in members
     }
+    for m in members:
+        if settings[id(m.problem)].second_stage == "on":
+            message = "seeds that train together have no second stage"
+            key, hint = "solver.second_stage", "remove it, or solve one seed at a time"
+            raise ProblemError(message, file=m.problem.file, key=key, hint=hint)
     if all(only_trains(m.problem, settings[id(m.problem)]) for m in members):
         return trained_in_groups(_prepared(members, settings, job), job, layout)
     found: list[Found] = []
