@@ -132,7 +132,7 @@ class _Run:
     ):
         self.mesh = objective.mesh
         self.objective = objective.on(self.mesh)
-        self.theta = replicated(theta, self.mesh)
+        self.theta: Array = replicated(theta, self.mesh)
         self.limits = limits
         self.key = key
         self.hooks = hooks
@@ -171,7 +171,7 @@ class _Run:
         except KeyboardInterrupt:
             stop = Stop.INTERRUPTED
         if self.best.known:
-            self.theta = replicated(self.best.theta, self.mesh)
+            self.theta = replicated(jnp.asarray(self.best.theta), self.mesh)
         return stop
 
     def _programs(self, stage: Stage) -> Programs:
@@ -282,7 +282,7 @@ class _Run:
             f"{stage.name}, iteration {self.at.done}: {where}; went back to the last "
             "good model, with shorter steps"
         )
-        self.theta = replicated(self.best.theta, self.mesh)
+        self.theta = replicated(jnp.asarray(self.best.theta), self.mesh)
 
     def _tell(self, stage: Stage, loss: float, stalled: bool) -> None:
         at, seconds, best = self.at.done, self.record.train_seconds, self.best
