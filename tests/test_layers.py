@@ -35,6 +35,7 @@ LAYERS = [
     {"best"},
     {"train"},
     {"linear", "newton", "strategy", "reference"},
+    {"correction"},
     {"verify", "atomic", "report_tables", "report_diagnosis", "report"},
     {"hdf5", "claim", "function"},
     {"checkpoint"},
@@ -71,6 +72,7 @@ def test_every_module_has_a_layer_and_imports_downwards():
             parts = module.split(".")
             if parts[0] != "pinnlab" or len(parts) < 2:
                 continue
+            assert parts[1] in LEVEL, f"{module} has no layer"
             if LEVEL[parts[1]] > LEVEL[own]:
                 wrong.append(f"{own} imports {module}")
     assert not wrong
