@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import tempfile
+from importlib.metadata import version
 
 
 def _take_cores() -> None:
@@ -43,9 +44,20 @@ ALONE = {"test_slurm"}
 """Files whose slow tests share a service, and have all cores."""
 
 
-def pytest_configure() -> None:
+def _compile_quickly() -> None:
+    """Short tests wait for the compiler, not for what it makes; slow ones do not. The
+    flags are those of one release: another would end the process at an unknown one."""
+    if version("jaxlib").startswith("0.10."):
+        flags = os.environ.get("XLA_FLAGS", "")
+        quick = "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0"
+        os.environ["XLA_FLAGS"] = f"{quick} {flags}".strip()
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """Tests interrupt themselves and processes that they start; what a shell has
     started in the background would ignore that, and so would its children."""
+    if config.option.markexpr == "not slow":
+        _compile_quickly()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -22,9 +22,10 @@ OPTIMIZERS = ("SSBroyden", "LevenbergMarquardt", "Adam", "LBFGS")
 def with_four_devices(*command: str, **more: str) -> str:
     """The standard output of a Python program that has four devices."""
     path = os.pathsep.join((str(TESTS.parent), str(TESTS)))
+    flags = f"{os.environ.get('XLA_FLAGS', '')} {FOUR}"
     found = subprocess.run(
         [sys.executable, *command],
-        env=os.environ | {"XLA_FLAGS": FOUR, "PYTHONPATH": path} | more,
+        env=os.environ | {"XLA_FLAGS": flags, "PYTHONPATH": path} | more,
         capture_output=True,
         text=True,
     )
