@@ -39,7 +39,7 @@ from pinnlab.system.terms import EVERYWHERE
 from pinnlab.team import ALONE, Team
 from pinnlab.train import Hooks, Limits, Trained, train
 from pinnlab.verify.known import error_of, heldout_of
-from pinnlab.viscosity import viscous
+from pinnlab.viscosity import viscosities, viscous
 
 
 ROUTE_SHARE, FIRST_SHARE = 0.6, 0.4
@@ -52,7 +52,10 @@ CHEAP = 0.05
 
 @dataclass(frozen=True)
 class Job:
-    """What is asked for, and the devices and processes that train."""
+    """What is asked for, and the devices and processes that train.
+
+    Raises `ProblemError` unless target and budget are positive numbers.
+    """
 
     target: float
     budget: float
@@ -62,6 +65,13 @@ class Job:
     keeper: Keeper | None = None
     mesh: Mesh = field(default_factory=make_mesh)
     team: Team = ALONE
+
+    def __post_init__(self) -> None:
+        for name, unit in (("target", ""), ("budget", " of seconds")):
+            value = getattr(self, name)
+            if not (isinstance(value, int | float | np.number) and value > 0):
+                wanted = f"a positive number{unit}"
+                raise ProblemError(f"{name} is {value!r}: expected {wanted}")
 
 
 @dataclass(frozen=True)
@@ -392,7 +402,7 @@ _ROUTES = (
     _Route(
         "separable",
         newton.suits,
-        newton.suits,
+        lambda system: newton.suits(system) and not any(viscosities(system)),
         _separable,
         "free of integrals other than those from the start to now, with at most "
         f"{newton.MOST_COORDINATES}",

@@ -75,9 +75,9 @@ def solve(
 
     **Returns:** a `Solution` with its report, whatever the verdict.
 
-    Raises `ProblemError` for a problem or settings that make no sense or for more
-    devices than there are, and
-    `FloatingPointError` where no finite loss could be found.
+    Raises `ProblemError` for a problem, settings or arguments that make no sense or for
+    more devices than there are, and `FloatingPointError` where no finite loss could be
+    found.
 
     !!! example
         ```python
@@ -86,13 +86,13 @@ def solve(
         ```
     """
     mesh = make_mesh(devices)
+    job = Job(
+        target, budget, seed, observer(progress, budget), inspect, keeper, mesh, team
+    )
     checked = checked or check(problem, target)
     if checked.errors:
         raise ProblemError("\n".join(checked.errors), file=problem.file)
     settings = read_settings(problem.solver, problem.file)
-    job = Job(
-        target, budget, seed, observer(progress, budget), inspect, keeper, mesh, team
-    )
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
         tried = try_routes(problem, settings, job)
         began = time.perf_counter()

@@ -31,7 +31,9 @@ from pinnlab.system.terms import Term
 
 
 SPREAD = 0.01
-"""The width of a shock, as a part of the domain."""
+"""The width of a jump in the initial values, as a part of the domain."""
+SHOCK = 0.003
+"""The width of a shock; wide ones heat the gas that they passed when they began."""
 SHARPNESS = 8.0
 """A jump of the characteristic speeds by S is spread over about this times eps / S."""
 SAMPLES = 400
@@ -56,7 +58,7 @@ def viscosities(system: System, part: float = 1.0) -> tuple[float, ...]:
     for axis in system.problem.axes:
         length = axis.upper - axis.lower
         speeds = 0.0 if axis.name == "t" else _speeds(system, start, axis.name)
-        found.append(part * SPREAD * length * speeds / SHARPNESS)
+        found.append(part * SHOCK * length * speeds / SHARPNESS)
     return tuple(found) if np.isfinite(found).all() else none
 
 

@@ -287,6 +287,12 @@ def test_settings_are_checked_before_any_work():
             solve(short(LOGISTIC, **bad), budget=5)
 
 
+@pytest.mark.parametrize("wrong", [{"budget": "60s"}, {"budget": 0}, {"target": -1.0}])
+def test_arguments_are_checked_before_any_work(wrong):
+    with pytest.raises(ProblemError, match="expected a positive number"):
+        solve(loads_problem(LOGISTIC, "logistic.toml"), **wrong)
+
+
 def test_a_loss_that_is_not_finite_is_named_and_never_a_solution():
     text = """
 coordinates = { x = [0, 1] }

@@ -10,7 +10,7 @@ from pinnlab.equation.expression import Expression
 from pinnlab.system.arrays import array_values
 from pinnlab.system.system import build_system
 from pinnlab.system.terms import exact_solution
-from pinnlab.viscosity import SHARPNESS, SPREAD, viscosities, viscous
+from pinnlab.viscosity import SHARPNESS, SHOCK, viscosities, viscous
 
 
 BURGERS = """
@@ -32,10 +32,10 @@ def burgers(equation=CONSERVATIVE, initial=STEP):
 def test_viscosity_follows_the_range_of_the_characteristic_speeds():
     shallow = build_system(load_problem(FOLDER / "dam_break.toml"))
     fastest = np.sqrt(9.81 * 0.005)
-    expected = SPREAD * 10 * 2 * fastest / SHARPNESS
+    expected = SHOCK * 10 * 2 * fastest / SHARPNESS
     assert viscosities(shallow) == pytest.approx((0.0, expected), rel=1e-6)
     # Lengths and speeds count, so units do not.
-    assert viscosities(burgers()) == pytest.approx((0.0, SPREAD * 4 * 2 / SHARPNESS))
+    assert viscosities(burgers()) == pytest.approx((0.0, SHOCK * 4 * 2 / SHARPNESS))
     assert viscosities(burgers(), 0.5)[1] == viscosities(burgers())[1] / 2
     assert viscosities(burgers(), 0.0) == (0.0, 0.0)
 
@@ -82,7 +82,7 @@ def test_a_step_in_the_data_is_spread_and_keeps_its_ends():
     smooth = viscous(burgers(), (0.0, 0.07))
     initial = smooth.conditions[0].residual
     assert isinstance(initial, Expression)
-    width = SPREAD * 4
+    width = SHOCK * 4
     x = np.array([-1.0, -width, 0.0, width, 3.0])
     points = np.stack([0 * x, x], axis=1)
     values = array_values(

@@ -161,14 +161,14 @@ def solve_members(
 
     Raises `ProblemError` for a problem or settings that make no sense.
     """
+    observe = observer(progress, budget)
+    job = Job(target, budget, members[0].seed, observe, keeper=keeper)
     problems = list({id(m.problem): m.problem for m in members}.values())
     examined = {id(p): checked or check(p, target) for p in problems}
     for p in problems:
         if examined[id(p)].errors:
             raise ProblemError("\n".join(examined[id(p)].errors), file=p.file)
     make_room()
-    observe = observer(progress, budget)
-    job = Job(target, budget, members[0].seed, observe, keeper=keeper)
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
         found = _outcomes(members, job, layout)
         solutions: dict[int, Solution | FloatingPointError] = {}
