@@ -10,7 +10,7 @@ from pinnlab.equation.expression import Expression
 from pinnlab.system.arrays import array_values
 from pinnlab.system.system import build_system
 from pinnlab.system.terms import exact_solution
-from pinnlab.viscosity import SHARPNESS, SHOCK, viscosities, viscous
+from pinnlab.viscosity import SHARPNESS, SHOCK, SPREAD, viscosities, viscous
 
 
 BURGERS = """
@@ -82,7 +82,7 @@ def test_a_step_in_the_data_is_spread_and_keeps_its_ends():
     smooth = viscous(burgers(), (0.0, 0.07))
     initial = smooth.conditions[0].residual
     assert isinstance(initial, Expression)
-    width = SHOCK * 4
+    width = SPREAD * 4
     x = np.array([-1.0, -width, 0.0, width, 3.0])
     points = np.stack([0 * x, x], axis=1)
     values = array_values(
