@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from test_reference_file import ROD
 
-from pinnlab import loads_problem, solve
+from pinnlab import load_problem, loads_problem, solve
+from pinnlab.cli.gallery import find_problem
 from pinnlab.grids import grid_axes, grid_points
 from pinnlab.network import MLP
 from pinnlab.result import EquationCheck, FieldError, FieldEstimate
@@ -73,6 +74,20 @@ def test_the_estimate_of_a_symmetric_problem_is_that_of_its_error():
         found = error_estimate(solution.system, model, grid, 5.0)
     assert isinstance(found, Estimate)
     assert found.fields[0].rel_l2 == pytest.approx(size, rel=0.05)
+
+
+def test_what_explains_nothing_of_a_rough_residual_is_no_estimate():
+    # Large waves that nearly cancel would leave little beside themselves.
+    problem = load_problem(
+        find_problem("klein_gordon"), {"solver.strategy": "separable"}
+    )
+    found = solve(problem, target=1e-6, reference=False)
+    grid = grid_points(problem, grid_axes(problem))
+    assert found.report.rel_l2 < 1e-9
+    with jax.enable_x64(True):
+        estimate = error_estimate(found.system, found.model, grid, 4.0)
+    assert isinstance(estimate, str)
+    assert "too rough" in estimate
 
 
 @pytest.mark.parametrize(

@@ -167,6 +167,22 @@ def heldout(
     system: System, features: Features | Basis, coefficients: np.ndarray, test: Sheet
 ) -> np.ndarray:
     """Of every block, the RMS residual relative to the RMS of its largest summand."""
+    return _before_and_after(system, features, coefficients, test)[:, 1]
+
+
+def unexplained(
+    system: System, features: Features | Basis, coefficients: np.ndarray, test: Sheet
+) -> float:
+    """What is left of the forms' data, relative to all of them; above 1 where the
+    solution makes the residual larger than none does."""
+    before, after = _before_and_after(system, features, coefficients, test).T
+    return float(np.linalg.norm(after) / (np.linalg.norm(before) or 1.0))
+
+
+def _before_and_after(
+    system: System, features: Features | Basis, coefficients: np.ndarray, test: Sheet
+) -> np.ndarray:
+    """RMS data and RMS residual relative to the largest summand, [blocks, 2]."""
     values = features.values(test.points, coefficients.reshape(len(system.fields), -1))
     typical = float(np.sqrt(np.mean(values**2, axis=0)).max())
     found = []
@@ -180,8 +196,8 @@ def heldout(
         # A condition such as a mean of zero has no size of its own, nor has an
         # equation such as u_xx = 0 where u is a straight line.
         unit = 1.0 if i >= len(system.equations) else _unit(system, inside)
-        size = max(size, SMALL * typical * unit)
-        found.append(float(np.sqrt(np.mean(residual**2))) / (size or 1.0))
+        size = max(size, SMALL * typical * unit) or 1.0
+        found.append([np.sqrt(np.mean(a**2)) / size for a in (form.rest, residual)])
     return np.array(found)
 
 
