@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from cavity_reference import cavity_velocity
+from cavity_reference import PARABOLA, UNIT, cavity_velocity
 from reference_solutions import (
     EVOLUTIONS,
     SYSTEMS,
@@ -106,6 +106,32 @@ def test_cavity_converges_and_its_lid_moves():
     assert relative_l2(np.array(coarse), np.array(fine)) < 5e-3
     lid = fine[0].reshape(21, 21)[:, -1]
     np.testing.assert_allclose(lid, 4 * side * (1 - side), atol=1e-6)
+
+
+def test_both_stokes_flows_belong_to_their_lids():
+    for lid in (PARABOLA, UNIT):
+        x, y, h = np.array([0.3, 0.8]), np.array([0.55, 0.9]), 1e-3
+
+        def value(a, b, lid=lid):
+            return lid.corners(a, b).value
+
+        def laplacian(a, b, value=value, h=h):
+            around = value(a + h, b) + value(a - h, b) + value(a, b + h)
+            return (around + value(a, b - h) - 4 * value(a, b)) / h**2
+
+        flow = lid.corners(x, y)
+        pairs = [
+            (value(x + h, y) - value(x - h, y), flow.x),
+            (value(x, y + h) - value(x, y - h), flow.y),
+            (laplacian(x + h, y) - laplacian(x - h, y), flow.lap_x),
+            (laplacian(x, y + h) - laplacian(x, y - h), flow.lap_y),
+        ]
+        for difference, derivative in pairs:
+            np.testing.assert_allclose(difference / (2 * h), derivative, rtol=1e-3)
+    side = np.linspace(0.05, 0.95, 7)
+    u, v = cavity_velocity(20, side, np.ones(7), lid=UNIT)
+    np.testing.assert_allclose(u, 1, atol=2e-3)
+    np.testing.assert_allclose(v, 0, atol=2e-3)
 
 
 @pytest.mark.slow

@@ -1,0 +1,206 @@
+"""Flows in lid-driven cavities by a spectral stream function, as truths of our own.
+
+    python experiments/cavity_reference.py     # writes problems/cavity_400_lines.h5
+
+psi = psi_left + psi_right + phi. The first two are Stokes flow in the corners below the
+lid, where the vorticity jumps, or the velocity itself; phi is a polynomial, found by
+Gauss-Newton from psi_y lap(psi)_x - psi_x lap(psi)_y = nu lap(lap(psi)) and the
+velocities at the walls. It shares nothing with pinnlab.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import h5py
+import numpy as np
+from numpy.polynomial import chebyshev
+
+
+@dataclass(frozen=True)
+class StreamFunction:
+    """psi and its derivatives at points; `lap` is its Laplacian."""
+
+    value: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    lap_x: np.ndarray
+    lap_y: np.ndarray
+    bilap: np.ndarray
+
+    def __add__(self, other: "StreamFunction") -> "StreamFunction":
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return StreamFunction(*(a + b for a, b in pairs))
+
+    def __matmul__(self, coefficients: np.ndarray) -> "StreamFunction":
+        return StreamFunction(*(a @ coefficients for a in vars(self).values()))
+
+
+@dataclass(frozen=True)
+class Lid:
+    """The speed of the lid y = 1 at x, and Stokes flow in both corners below it."""
+
+    speed: Callable[[np.ndarray], np.ndarray]
+    corners: Callable[[np.ndarray, np.ndarray], StreamFunction]
+
+
+def main() -> None:
+    """Velocities on both centre lines of the cavity with nu = 1/400 and a unit lid."""
+    line = np.linspace(0, 1, 129)
+    x = np.concatenate([0 * line + 0.5, line])
+    y = np.concatenate([line, 0 * line + 0.5])
+    coarse, fine = (cavity_velocity(n, x, y, 1 / 400, UNIT) for n in COUNTS)
+    own = [
+        np.linalg.norm(b - a) / np.linalg.norm(b)
+        for a, b in zip(coarse, fine, strict=True)
+    ]
+    path = Path(__file__).parent / "problems" / "cavity_400_lines.h5"
+    with h5py.File(path, "w") as file:
+        file.attrs["source"] = "experiments/cavity_reference.py"
+        file.attrs["reference_error"] = max(own)
+        for name, values in zip("xyuv", (x, y, *fine), strict=True):
+            file[name] = values
+    print(f"{path}: relative error {max(own):.1e}, u from {fine[0].min():.6f}")
+
+
+def cavity_velocity(
+    n: int, x: np.ndarray, y: np.ndarray, nu: float = 0.01, lid: Lid | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """u and v at the points (x, y), with n^2 polynomials.
+
+    The lid is the gallery's, with u = 4 x (1 - x), unless given; other walls rest. A
+    smaller `nu` than 0.01 is reached by halving.
+    """
+    lid = lid or PARABOLA
+    angle = np.pi * (np.arange(n) + 0.5) / n
+    nodes = (1 - np.cos(angle)) / 2
+    zero, one = np.zeros(n), np.ones(n)
+    px = np.concatenate([np.repeat(nodes, n), zero, one, nodes, nodes])
+    py = np.concatenate([np.tile(nodes, n), nodes, nodes, zero, one])
+    basis, corners = polynomials(n, px, py), lid.corners(px, py)
+    speed = np.where(py == 1, lid.speed(px), 0.0)
+    inside = slice(0, n * n)
+    # (1 - x^2)^2-like weights, as the conditions hold psi and its slope at the walls;
+    # n^-3 balances an equation of fourth order with them.
+    edge = np.sin(angle) ** 2
+    weight = np.concatenate([n**-3.0 * np.outer(edge, edge).ravel(), np.ones(12 * n)])
+    coefficients = np.zeros(n * n)
+    halvings = max(0, int(np.ceil(np.log2(0.01 / nu))))
+    for each in np.maximum(nu, 0.01 / 2.0 ** np.arange(halvings + 1)):
+        for _ in range(14):
+            psi = corners + basis @ coefficients
+            residual = momentum(psi, each)[inside]
+            slope = linearized(psi, basis, each)[inside]
+            right = np.concatenate([residual, *walls(psi, speed, n)])
+            rows = np.concatenate([slope, *walls(basis, 0 * speed[:, None], n)])
+            rows, right = weight[:, None] * rows, -weight * right
+            change = np.linalg.lstsq(rows, right, rcond=None)[0]
+            coefficients = coefficients + change
+            if np.linalg.norm(change) < 1e-10 * np.linalg.norm(coefficients):
+                break
+    at = lid.corners(x, y) + polynomials(n, x, y) @ coefficients
+    return at.y, -at.x
+
+
+def momentum(psi: StreamFunction, nu: float) -> np.ndarray:
+    """The residual of the vorticity equation."""
+    return psi.y * psi.lap_x - psi.x * psi.lap_y - nu * psi.bilap
+
+
+def linearized(psi: StreamFunction, basis: StreamFunction, nu: float) -> np.ndarray:
+    """The derivative of `momentum` along each polynomial."""
+    y, x, lap_x, lap_y = (a[:, None] for a in (psi.y, psi.x, psi.lap_x, psi.lap_y))
+    first = y * basis.lap_x - x * basis.lap_y
+    return first + basis.y * lap_x - basis.x * lap_y - nu * basis.bilap
+
+
+def walls(psi: StreamFunction, lid: np.ndarray, n: int) -> list[np.ndarray]:
+    """What must vanish on the walls: psi and both velocities."""
+    return [a[n * n :] for a in (psi.value, psi.x, psi.y - lid)]
+
+
+def parabolic_corners(x: np.ndarray, y: np.ndarray) -> StreamFunction:
+    """Stokes flow in both upper corners where the lid's speed grows as 4 X.
+
+    With X along the lid, Y down, theta = atan2(Y, X):
+    psi = pi Y^2 - 2 (X^2 + Y^2) theta - 2 X Y, so that lap(psi) = 2 pi - 8 theta.
+    """
+    flows = []
+    for along, sign in ((x, 1.0), (1 - x, -1.0)):
+        down = 1 - y
+        r2 = np.maximum(along**2 + down**2, 1e-300)
+        theta = np.arctan2(down, along)
+        flows.append(
+            StreamFunction(
+                np.pi * down**2 - 2 * r2 * theta - 2 * along * down,
+                sign * -4 * along * theta,
+                4 * along + 4 * down * theta - 2 * np.pi * down,
+                sign * 8 * down / r2,
+                8 * along / r2,
+                np.zeros_like(x),
+            )
+        )
+    return flows[0] + flows[1]
+
+
+def scraped_corners(x: np.ndarray, y: np.ndarray) -> StreamFunction:
+    """Stokes flow in both upper corners where the lid has unit speed (Taylor 1962).
+
+    psi = -(a Y + theta (b X + c Y)) meets the velocity 1 on the lid theta = 0 and 0 on
+    the wall theta = pi/2. theta is harmonic: lap(psi) = -2 grad(theta) . (b, c).
+    """
+    b = 1 / (1 - np.pi**2 / 4)
+    a, c = -b * np.pi**2 / 4, b * np.pi / 2
+    flows = []
+    for along, sign in ((x, 1.0), (1 - x, -1.0)):
+        down = 1 - y
+        r2 = np.maximum(along**2 + down**2, 1e-300)
+        theta = np.arctan2(down, along)
+        across = b * along + c * down
+        twist, bend = 2 * along * down / r2**2, (down**2 - along**2) / r2**2
+        flows.append(
+            StreamFunction(
+                -(a * down + theta * across),
+                -sign * (b * theta - down / r2 * across),
+                a + c * theta + along / r2 * across,
+                -sign * 2 * (b * twist + c * bend),
+                2 * (b * bend - c * twist),
+                np.zeros_like(x),
+            )
+        )
+    return flows[0] + flows[1]
+
+
+PARABOLA = Lid(lambda x: 4 * x * (1 - x), parabolic_corners)
+UNIT = Lid(np.ones_like, scraped_corners)
+COUNTS = (40, 44)
+
+
+def polynomials(n: int, x: np.ndarray, y: np.ndarray) -> StreamFunction:
+    """Products of Chebyshev polynomials: arrays of shape (points, n^2)."""
+    dx, dy = _derivatives(n, x), _derivatives(n, y)
+
+    def product(i: int, j: int) -> np.ndarray:
+        return (dx[i][:, :, None] * dy[j][:, None, :]).reshape(len(x), n * n)
+
+    return StreamFunction(
+        product(0, 0),
+        product(1, 0),
+        product(0, 1),
+        product(3, 0) + product(1, 2),
+        product(2, 1) + product(0, 3),
+        product(4, 0) + 2 * product(2, 2) + product(0, 4),
+    )
+
+
+def _derivatives(n: int, x: np.ndarray) -> list[np.ndarray]:
+    """T_k(2 x - 1) and its first four derivatives: arrays of shape (points, n)."""
+    identity = np.eye(n)
+    return [
+        chebyshev.chebval(2 * x - 1, chebyshev.chebder(identity, m, scl=2)).T
+        for m in range(5)
+    ]
+
+
+if __name__ == "__main__":
+    main()
