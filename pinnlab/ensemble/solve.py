@@ -168,7 +168,6 @@ def solve_members(
     for p in problems:
         if examined[id(p)].errors:
             raise ProblemError("\n".join(examined[id(p)].errors), file=p.file)
-    make_room()
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
         found = _outcomes(members, job, layout)
         solutions: dict[int, Solution | FloatingPointError] = {}
@@ -194,6 +193,7 @@ def _outcomes(
             key, hint = "solver.second_stage", "remove it, or solve one seed at a time"
             raise ProblemError(message, file=m.problem.file, key=key, hint=hint)
     if all(only_trains(m.problem, settings[id(m.problem)]) for m in members):
+        make_room()
         return trained_in_groups(_prepared(members, settings, job), job, layout)
     found: list[Found] = []
     left = job.budget
