@@ -1,7 +1,9 @@
 """The classical solutions that others are measured against converge and agree."""
 
 import dataclasses
+from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 from cavity_reference import PARABOLA, UNIT, cavity_velocity
@@ -15,6 +17,9 @@ from reference_solutions import (
     relative_l2,
     system_reference,
 )
+
+
+PROBLEMS = Path(__file__).parent.parent / "experiments" / "problems"
 
 
 def test_burgers_by_two_methods():
@@ -132,6 +137,19 @@ def test_both_stokes_flows_belong_to_their_lids():
     u, v = cavity_velocity(20, side, np.ones(7), lid=UNIT)
     np.testing.assert_allclose(u, 1, atol=2e-3)
     np.testing.assert_allclose(v, 0, atol=2e-3)
+
+
+def test_the_centre_lines_at_400_are_those_of_the_literature():
+    with h5py.File(PROBLEMS / "cavity_400_lines.h5") as file:
+        x, y, u, v = (file[name][()] for name in "xyuv")
+        assert file.attrs["reference_error"] < 1e-3
+    # Ghia, Ghia and Shin (1982), whose grid has 129 x 129 points.
+    upright, level = slice(0, 129), slice(129, 258)
+    found = np.interp([0.1719, 0.2813, 0.5, 0.9609], y[upright], u[upright])
+    wanted = [-0.24299, -0.32726, -0.11477, 0.61756]
+    np.testing.assert_allclose(found, wanted, atol=4e-3)
+    found = np.interp([0.2266, 0.8594], x[level], v[level])
+    np.testing.assert_allclose(found, [0.30203, -0.44993], atol=4e-3)
 
 
 @pytest.mark.slow
