@@ -2,10 +2,12 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float
 
@@ -25,10 +27,13 @@ from pinnlab.equation.expression import Expression
 from pinnlab.equation.structure import static_nodes
 from pinnlab.fields import Fields, Model, partials_by_jets
 from pinnlab.network import AbstractNetwork
-from pinnlab.optimizer.objective import AbstractObjective, Carry, Visit
+from pinnlab.optimizer.objective import AbstractObjective, Carry, Numbering, Visit
 from pinnlab.pieces import Pieces
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
+
+
+Places = TypeVar("Places", np.ndarray, Array)
 
 
 class Rows(eqx.Module):
@@ -219,21 +224,41 @@ class LeastSquares(AbstractObjective):
         most: int,
     ) -> Carry:
         """Rows and their gradients piece by piece: no Jacobian is kept."""
-        start, end = 0, sum(b.points.shape[0] * b.scale.size for b in self.blocks)
-        for block in self.blocks:
-            carry = self._fold_block(block, theta, visit, carry, most, start, end)
-            start += block.points.shape[0] * block.scale.size
+        for block, place in zip(self.blocks, self._places(), strict=True):
+            carry = self._fold_block(block, place, theta, visit, carry, most)
         return carry
+
+    def numbering(self, theta: Float[Array, " P"]) -> Numbering:
+        """What the rows are called: their place without copies on one device."""
+        number = np.full(self._places()[0].rows * self.mesh.size, -1)
+        start = 0
+        for block, place in zip(self.blocks, self._places(), strict=True):
+            points, terms = np.arange(block.count), np.arange(block.scale.size)
+            own = start + points[:, None] * terms.size + terms
+            number[place.of(points)[:, None] + terms] = own
+            start += own.size
+        copies = number < 0
+        number[copies] = start + np.arange(np.sum(copies))
+        return Numbering(number, start)
+
+    def _places(self) -> list["_Place"]:
+        """Where the rows of each block are among all."""
+        own = [b.points.shape[0] // self.mesh.size for b in self.blocks]
+        sizes = [n * b.scale.size for n, b in zip(own, self.blocks, strict=True)]
+        rows, starts = sum(sizes), np.cumsum([0, *sizes])
+        return [
+            _Place(n, b.scale.size, int(first), rows)
+            for n, b, first in zip(own, self.blocks, starts, strict=False)
+        ]
 
     def _fold_block(
         self,
         block: Block,
+        place: "_Place",
         theta: Float[Array, " P"],
         visit: Visit[Carry],
         carry: Carry,
         most: int,
-        start: int,
-        end: int,
     ) -> Carry:
         total, terms = block.points.shape[0], block.scale.size
         size = min(total, max(1, most // terms))
@@ -250,8 +275,8 @@ class LeastSquares(AbstractObjective):
             gradients, values = jax.vmap(row)(block.points[safe], block.known[safe])
             inside = (which < block.count)[:, None]
             factor = jnp.where(inside, block.factor, 0)
-            index = start + which[:, None] * terms + jnp.arange(terms)
-            index = jnp.where(inside, index, end)
+            index = place.of(safe)[:, None] + jnp.arange(terms)
+            index = jnp.where(inside, index, place.rows * self.mesh.size)
             gradients = (gradients * factor[..., None]).reshape(-1, theta.size)
             found = visit(carry, index.ravel(), (values * factor).ravel(), gradients)
             return found, None
@@ -368,6 +393,25 @@ def _without_copies(rows: Array, real: Bool[Array, " points"] | None) -> Array:
     return jnp.where(jnp.expand_dims(real, tuple(range(1, rows.ndim))), rows, 0)
 
 
+@dataclasses.dataclass(frozen=True)
+class _Place:
+    """Where a block's rows are: on each of the devices, after those of earlier blocks.
+
+    - `points`: of the block on a device; `terms`: rows of a point.
+    - `first`: rows before them on a device; `rows`: of a device altogether.
+    """
+
+    points: int
+    terms: int
+    first: int
+    rows: int
+
+    def of(self, point: Places) -> Places:
+        """The index of the first row of a point, which counts all devices' points."""
+        device, local = point // self.points, point % self.points
+        return device * self.rows + self.first + local * self.terms
+
+
 class Known(AbstractObjective):
     """An objective whose value and gradient were computed elsewhere.
 
@@ -395,6 +439,10 @@ class Known(AbstractObjective):
     ) -> tuple[Float[Array, ""], Float[Array, " P"]]:
         """Both."""
         return self.value, self.gradient
+
+    def numbering(self, theta: Float[Array, " P"]) -> Numbering:
+        """Not known."""
+        raise NotImplementedError("only the value and the gradient are known")
 
     def fold_rows(
         self,

@@ -6,9 +6,10 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
-from pinnlab.optimizer import AbstractObjective, AbstractOptimizer, Info
+from pinnlab.optimizer import AbstractObjective, AbstractOptimizer, Info, Numbering
 from pinnlab.optimizer.objective import Carry, Visit
 
 
@@ -29,6 +30,10 @@ class Objective(AbstractObjective):
 
     def jacobian(self, theta: Array) -> Array:
         return jax.jacfwd(self.residuals)(theta)
+
+    def numbering(self, theta: Array) -> Numbering:
+        count = jax.eval_shape(self.residuals, theta).size
+        return Numbering(np.arange(count), count)
 
     def fold_rows(
         self, theta: Array, visit: Visit[Carry], carry: Carry, most: int

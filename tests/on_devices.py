@@ -18,10 +18,14 @@ from test_train import DECAY, HEAT, setup
 from pinnlab.devices import disagreement, make_mesh, replicated, single
 from pinnlab.errors import ProblemError
 from pinnlab.optimizer import (
+    ENGDW,
     LBFGS,
+    SPRING,
     AbstractOptimizer,
     Adam,
     LevenbergMarquardt,
+    Muon,
+    SketchedGaussNewton,
     SSBroyden,
 )
 from pinnlab.points import look
@@ -29,7 +33,18 @@ from pinnlab.programs import Stage, compiled
 from pinnlab.train import Hooks, Limits, train
 
 
-OPTIMIZERS = (SSBroyden(), LevenbergMarquardt(), Adam(), LBFGS())
+OPTIMIZERS = {
+    "SSBroyden": SSBroyden(),
+    "LevenbergMarquardt": LevenbergMarquardt(),
+    "Adam": Adam(),
+    "LBFGS": LBFGS(),
+    "Muon": Muon(),
+    "ENGDW": ENGDW(),
+    "ENGDW by directions": ENGDW(most=20, rank=12),
+    "SPRING": SPRING(),
+    "SketchedGaussNewton": SketchedGaussNewton(),
+    "SketchedGaussNewton of few rows": SketchedGaussNewton(least=4, oversampling=2),
+}
 EVEN, UNEVEN = 64, 37
 SPLIT = PartitionSpec("points")
 
@@ -224,8 +239,7 @@ def main() -> None:
             "replicas": replicas(),
             "refusals": refusals(),
         }
-        for optimizer in OPTIMIZERS:
-            name = type(optimizer).__name__
+        for name, optimizer in OPTIMIZERS.items():
             found[name] = steps(optimizer)
     print(json.dumps(found))
 

@@ -16,7 +16,16 @@ from pinnlab.errors import ProblemError
 
 TESTS = Path(__file__).parent
 FOUR = "--xla_force_host_platform_device_count=4"
-OPTIMIZERS = ("SSBroyden", "LevenbergMarquardt", "Adam", "LBFGS")
+ROWS_STAY = (
+    "SSBroyden",
+    "LevenbergMarquardt",
+    "Adam",
+    "LBFGS",
+    "Muon",
+    "SketchedGaussNewton",
+    "SketchedGaussNewton of few rows",
+)
+OPTIMIZERS = (*ROWS_STAY, "ENGDW", "ENGDW by directions", "SPRING")
 
 
 def with_four_devices(*command: str, **more: str) -> str:
@@ -61,7 +70,7 @@ def test_where_rounding_is_amplified_devices_add_no_more_than_a_nudge(found):
     assert loss < 3 * moved
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("optimizer", ROWS_STAY)
 def test_sums_travel_and_jacobians_stay_where_they_are(found, optimizer):
     assert found[optimizer]["moved"]["sums"]
     assert found[optimizer]["moved"]["gathered"] < 0.9

@@ -4,7 +4,12 @@ from pinnlab.optimizer.engd import ENGDW
 from pinnlab.optimizer.first_order import LBFGS, Adam
 from pinnlab.optimizer.levenberg_marquardt import LevenbergMarquardt
 from pinnlab.optimizer.muon import Muon
-from pinnlab.optimizer.objective import AbstractObjective, AbstractOptimizer, Info
+from pinnlab.optimizer.objective import (
+    AbstractObjective,
+    AbstractOptimizer,
+    Info,
+    Numbering,
+)
 from pinnlab.optimizer.sketched_gauss_newton import SketchedGaussNewton
 from pinnlab.optimizer.spring import SPRING
 from pinnlab.optimizer.ssbroyden import SSBroyden
@@ -20,6 +25,7 @@ __all__ = [
     "Info",
     "LevenbergMarquardt",
     "Muon",
+    "Numbering",
     "SSBroyden",
     "SketchedGaussNewton",
 ]

@@ -14,6 +14,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from pinnlab.optimizer.objective import Numbering
+
 
 class Nystrom(eqx.Module):
     """K ~ U diag(values) U' with orthonormal columns in U."""
@@ -35,7 +37,7 @@ class Nystrom(eqx.Module):
 
 def nystrom(
     multiply: Callable[[Float[Array, "R l"]], Float[Array, "R l"]],
-    rows: int,
+    rows: Numbering,
     rank: int,
     dtype: jnp.dtype,
 ) -> Nystrom:
@@ -43,9 +45,12 @@ def nystrom(
 
     **Arguments:**
 
+    - `rows`: those of K; the directions have zeros at copies.
     - `rank`: the number l of random directions; always the same ones.
     """
-    raw = jax.random.normal(jax.random.key(0), (rows, min(rank, rows)), dtype)
+    shape = rows.number.size, min(rank, rows.count)
+    raw = jax.random.normal(jax.random.key(0), shape, dtype)[rows.number]
+    raw = jnp.where(rows.number[:, None] < rows.count, raw, 0)
     directions, _ = jnp.linalg.qr(raw)
     image = multiply(directions)
     # A small multiple of the identity keeps the Cholesky factor real; it is taken

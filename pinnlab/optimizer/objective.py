@@ -6,9 +6,11 @@ is in arrays, so nothing is read back from the device inside a loop.
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import equinox as eqx
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 
@@ -17,6 +19,19 @@ Visit = Callable[
     [Carry, Int[Array, " k"], Float[Array, " k"], Float[Array, "k P"]], Carry
 ]
 """Takes what was gathered so far, and some rows: their indices, values, gradients."""
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """What rows are called, on however many devices: random choices go by it.
+
+    - `number`: of each row its place in the order of one device, [R]; copies, whose
+        rows are 0, come last.
+    - `count`: the rows that are no copies.
+    """
+
+    number: np.ndarray
+    count: int
 
 
 class AbstractObjective(eqx.Module):
@@ -42,6 +57,10 @@ class AbstractObjective(eqx.Module):
     @abstractmethod
     def jacobian(self, theta: Float[Array, " P"]) -> Float[Array, "R P"]:
         """J = dr/dtheta."""
+
+    @abstractmethod
+    def numbering(self, theta: Float[Array, " P"]) -> Numbering:
+        """What the rows are called."""
 
     @abstractmethod
     def fold_rows(

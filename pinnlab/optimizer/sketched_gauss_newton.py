@@ -26,10 +26,16 @@ from dataclasses import replace
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from pinnlab.optimizer.levenberg_marquardt import Spectrum, Trials, eigen_spectrum
-from pinnlab.optimizer.objective import AbstractObjective, AbstractOptimizer, Info
+from pinnlab.optimizer.objective import (
+    AbstractObjective,
+    AbstractOptimizer,
+    Info,
+    Numbering,
+)
 
 
 HASHES = 4
@@ -161,9 +167,9 @@ class SketchedGaussNewton(AbstractOptimizer[SketchedGaussNewtonState]):
         self, objective: AbstractObjective, theta: Float[Array, " P"], count: Array
     ) -> "_Local":
         """Pass over all rows once."""
-        size, rows = theta.size, jax.eval_shape(objective.residuals, theta).shape[0]
+        size, rows = theta.size, objective.numbering(theta)
         kept = min(size, max(self.least, round(self.share * size)))
-        height = min(rows, round(self.oversampling * kept))
+        height = min(rows.count, round(self.oversampling * kept))
         key = jax.random.fold_in(jax.random.key(self.seed), count)
         column_key, *row_keys = jax.random.split(key, 3)
         columns = column_map(column_key, size, kept, theta.dtype)
@@ -172,7 +178,7 @@ class SketchedGaussNewton(AbstractOptimizer[SketchedGaussNewtonState]):
         def visit(carry: tuple, index: Array, values: Array, gradients: Array) -> tuple:
             matrix, gradient, total = carry
             small = columns.restrict(gradients)
-            index = jnp.minimum(index, rows - 1)
+            index = jnp.minimum(index, rows.number.size - 1)
             for k in range(place.shape[1]):
                 signed = sign[index, k, None] * small
                 matrix = matrix.at[place[index, k]].add(signed)
@@ -180,7 +186,7 @@ class SketchedGaussNewton(AbstractOptimizer[SketchedGaussNewtonState]):
 
         zeros = jnp.zeros((height, kept), theta.dtype)
         start = zeros, jnp.zeros_like(theta), jnp.zeros((), theta.dtype)
-        most = min(self.most, rows)
+        most = min(self.most, rows.number.size)
         matrix, gradient, total = objective.fold_rows(theta, visit, start, most)
         restricted = columns.restrict(gradient[None])[0]
         spectrum = self.spectrum(matrix)
@@ -238,14 +244,16 @@ def damping_of_radius(
 
 
 def _row_hashes(
-    keys: list[Array], rows: int, height: int, dtype: jnp.dtype
+    keys: list[Array], rows: Numbering, height: int, dtype: jnp.dtype
 ) -> tuple[Int[Array, "R h"], Float[Array, "R h"]]:
     """To which rows of the sketch each row goes, and with which factor.
 
     A sketch as high as the matrix is the matrix itself.
     """
-    if height == rows:
-        return jnp.arange(rows)[:, None], jnp.ones((rows, 1), dtype)
-    place = jax.random.randint(keys[0], (rows, HASHES), 0, height)
-    sign = jax.random.rademacher(keys[1], (rows, HASHES), dtype)
-    return place, sign / HASHES**0.5
+    if height == rows.count:
+        place = np.minimum(rows.number, height - 1)
+        return jnp.asarray(place)[:, None], jnp.ones((place.size, 1), dtype)
+    shape = rows.number.size, HASHES
+    place = jax.random.randint(keys[0], shape, 0, height)
+    sign = jax.random.rademacher(keys[1], shape, dtype)
+    return place[rows.number], sign[rows.number] / HASHES**0.5

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from pinnlab.optimizer.nystrom import nystrom
-from pinnlab.optimizer.objective import AbstractObjective, Info
+from pinnlab.optimizer.objective import AbstractObjective, Info, Numbering
 
 
 GOOD, BAD = 0.75, 0.25
@@ -50,7 +50,10 @@ def kernel(
 
 
 class Kernel(eqx.Module):
-    """K = JJ' as far as a step needs it: its trace / R, and the damped solve."""
+    """K = JJ' as far as a step needs it: its trace / R, and the damped solve.
+
+    R counts no copies of rows.
+    """
 
     mean: Float[Array, ""]
     least: float = eqx.field(static=True)
@@ -58,37 +61,40 @@ class Kernel(eqx.Module):
 
 
 def exact_kernel(
-    objective: AbstractObjective, theta: Float[Array, " P"], rows: int, memory: int
+    objective: AbstractObjective,
+    theta: Float[Array, " P"],
+    rows: Numbering,
+    memory: int,
 ) -> Kernel:
     """The kernel itself, factorized at every solve."""
-    matrix = kernel(objective, theta, rows, memory)
+    matrix = kernel(objective, theta, rows.number.size, memory)
 
     def solve(shift: Array, z: Array) -> Array:
-        shifted = matrix + shift * jnp.eye(rows, dtype=theta.dtype)
+        shifted = matrix + shift * jnp.eye(len(matrix), dtype=theta.dtype)
         return jax.scipy.linalg.cho_solve(
             jax.scipy.linalg.cho_factor(shifted, lower=True), z
         )
 
-    least = rows * float(jnp.finfo(theta.dtype).eps)
-    return Kernel(jnp.trace(matrix) / rows, least, solve)
+    least = rows.count * float(jnp.finfo(theta.dtype).eps)
+    return Kernel(jnp.trace(matrix) / rows.count, least, solve)
 
 
 def approximate_kernel(
     objective: AbstractObjective,
     theta: Float[Array, " P"],
     product: Callable[[Array], Array],
-    rows: int,
+    rows: Numbering,
     memory: int,
     rank: int,
 ) -> Kernel:
     """The kernel by `rank` random directions; `product` is K times a vector."""
-    if rows * theta.size * theta.dtype.itemsize <= memory:
+    if rows.number.size * theta.size * theta.dtype.itemsize <= memory:
         jacobian = objective.jacobian(theta)
         multiply = lambda columns: jacobian @ (jacobian.T @ columns)
     else:
         multiply = lambda columns: jax.lax.map(product, columns.T).T
     found = nystrom(multiply, rows, rank, theta.dtype)
-    return Kernel(found.trace / rows, LEAST_SHIFT, found.solve)
+    return Kernel(found.trace / rows.count, LEAST_SHIFT, found.solve)
 
 
 class WoodburyStep(eqx.Module):
@@ -124,8 +130,8 @@ def woodbury_step(
     """
     residuals, pull = jax.vjp(objective.residuals, theta)
     push = jax.linear_transpose(lambda z: pull(z)[0], residuals)
-    rows = residuals.size
-    if rows <= most:
+    rows = objective.numbering(theta)
+    if rows.count <= most:
         seen = exact_kernel(objective, theta, rows, memory)
     else:
         product = lambda z: push(pull(z)[0])[0]
