@@ -141,8 +141,8 @@ def test_both_stokes_flows_belong_to_their_lids():
 
 def test_the_centre_lines_at_400_are_those_of_the_literature():
     with h5py.File(PROBLEMS / "cavity_400_lines.h5") as file:
-        x, y, u, v = (file[name][()] for name in "xyuv")
-        assert file.attrs["reference_error"] < 1e-3
+        x, y, u, v = (np.asarray(file[name]) for name in "xyuv")
+        assert float(np.asarray(file.attrs["reference_error"])) < 1e-3
     # Ghia, Ghia and Shin (1982), whose grid has 129 x 129 points.
     upright, level = slice(0, 129), slice(129, 258)
     found = np.interp([0.1719, 0.2813, 0.5, 0.9609], y[upright], u[upright])
