@@ -39,7 +39,7 @@ from pinnlab.system.terms import EVERYWHERE
 from pinnlab.team import ALONE, Team
 from pinnlab.train import Hooks, Limits, Trained, train
 from pinnlab.verify.known import error_of, heldout_of
-from pinnlab.viscosity import viscosities, viscous
+from pinnlab.viscosity import viscous
 
 
 ROUTE_SHARE, FIRST_SHARE = 0.6, 0.4
@@ -402,7 +402,7 @@ _ROUTES = (
     _Route(
         "separable",
         newton.suits,
-        lambda system: newton.suits(system) and not any(viscosities(system)),
+        newton.is_due,
         _separable,
         "free of integrals other than those from the start to now, with at most "
         f"{newton.MOST_COORDINATES}",

@@ -7,9 +7,11 @@ from test_cases import FOLDER
 from pinnlab import load_problem, loads_problem
 from pinnlab.equation.calculus import differentiate
 from pinnlab.equation.expression import Expression
+from pinnlab.newton import route as newton
 from pinnlab.system.arrays import array_values
 from pinnlab.system.system import build_system
 from pinnlab.system.terms import exact_solution
+from pinnlab.verify.preflight import check
 from pinnlab.viscosity import SHARPNESS, SHOCK, SPREAD, viscosities, viscous
 
 
@@ -38,6 +40,14 @@ def test_viscosity_follows_the_range_of_the_characteristic_speeds():
     assert viscosities(burgers()) == pytest.approx((0.0, SHOCK * 4 * 2 / SHARPNESS))
     assert viscosities(burgers(), 0.5)[1] == viscosities(burgers())[1] / 2
     assert viscosities(burgers(), 0.0) == (0.0, 0.0)
+
+
+def test_no_march_is_announced_or_tried_where_initial_values_jump():
+    text = BURGERS.replace("EQUATION", CONSERVATIVE)
+    for initial, marched in ((STEP, False), ("2 - tanh(x)", True)):
+        problem = loads_problem(text.replace("INITIAL", initial), "burgers.toml")
+        assert newton.is_due(build_system(problem, "rows")) == marched
+        assert ("separable" in check(problem).strategy) == marched
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from pinnlab.newton.steady import Tell, solve_steady
 from pinnlab.newton.structure import Evolution, evolution_of, is_local
 from pinnlab.record import Observation, Record
 from pinnlab.system.system import System
+from pinnlab.viscosity import viscosities
 
 
 MOST_COORDINATES = 2
@@ -46,6 +47,11 @@ def suits(system: System) -> bool:
     if len(names) > MOST_COORDINATES or not is_local(system):
         return False
     return "t" not in names or evolution_of(system) is not None
+
+
+def is_due(system: System) -> bool:
+    """Whether to try it unasked: no march converges where initial values jump."""
+    return suits(system) and not any(viscosities(system))
 
 
 def solve_separable(

@@ -132,7 +132,8 @@ def _strategy(system: System, settings: Settings, chosen: Plan) -> str:
     ways = []
     if tries(settings, "linear") and linear.suits(system):
         ways.append("random sine features by least squares")
-    if tries(settings, "separable") and newton.suits(system):
+    suits = newton.suits if settings.strategy == "separable" else newton.is_due
+    if tries(settings, "separable") and suits(system):
         ways.append("separable features by Gauss-Newton")
     if settings.strategy == "newton" or (
         tries(settings, "newton") and gauss_newton.is_due(system)
