@@ -22,7 +22,7 @@ import numpy as np
 from pinnlab import load_problem, solve
 from pinnlab.cli.gallery import find_problem, gallery
 from pinnlab.errors import ProblemError
-from pinnlab.grids import grid_axes, grid_points
+from pinnlab.grids import result_grid
 from pinnlab.solution import Solution
 from pinnlab.verify.against import Truth, field_errors
 from pinnlab.verify.estimate import Estimate, error_estimate
@@ -86,7 +86,7 @@ def measured(name: str, run: str) -> Iterator[Row]:
     problem = load_problem(find_problem(name), wish)
     target = 1e-6 if strategy == "auto" else 1e-9
     solution = solve(problem, target=target, budget=float(seconds), reference=False)
-    grid = grid_points(problem, grid_axes(problem))
+    grid = result_grid(problem).points
     with jax.enable_x64(True):
         system = solution.system
         truth = known(system, grid, REFERENCE_ERROR, REFERENCE_SECONDS).truth

@@ -73,10 +73,11 @@ def network_of(
         windows=net.windows,
         scales=scales,
     )
-    if net.pieces == 1 and not net.singular:
+    if net.pieces == 1 and not (net.singular or net.around):
         return network
     time = names.index("t") if "t" in names else None
-    return blank_pieces(network, len(names), len(system.fields), time)
+    around = net.around > 0
+    return blank_pieces(network, len(names), len(system.fields), time, around)
 
 
 def correction_of(
@@ -167,6 +168,11 @@ def _channels(system: System) -> int:
     return max(1, len(closed))
 
 
+def _moves(term: Term) -> bool:
+    """Whether new points can be drawn on the device: from a box, or a shape in it."""
+    return term.place.where is None and term.place.curve is None
+
+
 def _block(
     system: System,
     settings: Settings,
@@ -189,9 +195,10 @@ def _block(
     rows = make_rows(system, terms, weighted)
     scale = [term_scale(system, t, network) for t in terms]
     weight = 1.0 if is_equation else settings.condition_weight
+    shape = problem.shape if first.place.inside else None
     block = Block(
         rows,
-        first.place.where is None and (settings.redraw > 0 or weighted),
+        _moves(first) and (settings.redraw > 0 or weighted),
         is_equation and settings.adaptive,
         count,
         jnp.asarray(lower, dtype),
@@ -201,6 +208,7 @@ def _block(
         jnp.asarray(scale, dtype),
         jnp.full(len(terms), weight, dtype),
         pieces,
+        shape,
     )
     parameters = {k: v.astype(dtype) for k, v in parameters_of(system).items()}
     return block.moved(parameters, jnp.asarray(points, dtype))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pinnlab.grids import grid_axes, grid_points, grid_shape
+from pinnlab.grids import result_grid
 from pinnlab.problem.problem import Problem
 from pinnlab.provenance import provenance
 from pinnlab.reference.reference import Reference
@@ -36,21 +36,19 @@ def solve_classically(
         ```
     """
     reference = solve_reference(problem, error=error, seconds=seconds)
-    axes = grid_axes(problem)
-    grid = grid_points(problem, axes)
-    values = dict(zip(reference.fields, reference.at(grid).T, strict=True))
+    grid = result_grid(problem)
+    values = dict(zip(reference.fields, reference.at(grid.points).T, strict=True))
     variables = dict(values)
-    truth = exact_truth(build_system(problem, "rows"), grid)
+    truth = exact_truth(build_system(problem, "rows"), grid.points)
     fields: tuple[FieldError, ...] = ()
     if truth is not None:
         variables |= {f"{name}_exact": v for name, v in truth.values.items()}
         fields = truth_errors(values, truth)
-    shape = grid_shape(axes)
     return Result(
         problem=problem.source,
         solver="",
-        axes=axes,
-        variables={n: np.asarray(v).reshape(shape) for n, v in variables.items()},
+        axes=grid.axes,
+        variables={n: grid.spread(np.asarray(v)) for n, v in variables.items()},
         model={},
         history={n: np.zeros(0) for n in ("step", "time", "loss", "heldout", "error")},
         history_stage=(),

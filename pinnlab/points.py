@@ -1,5 +1,7 @@
 """Fresh points for a least-squares problem, and the residual they reveal."""
 
+import math
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -7,6 +9,10 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from pinnlab.residual import Block, LeastSquares
 from pinnlab.sampling import by_residual, uniform
+
+
+MORE = 1.25
+"""Points drawn for each that is wanted inside of a shape, its area considered."""
 
 
 def look(
@@ -42,7 +48,7 @@ def _look(
         return block, _rms(objective.relative(block, theta)[: block.count])
     first, second = jax.random.split(key)
     size = block.count * (pool if block.adaptive else 1)
-    points = uniform(first, block.lower, block.upper, size)
+    points = _candidates(first, block, size)
     fresh = objective.moved(block, points)
     relative = objective.relative(fresh, theta)[:size]
     heldout = _rms(relative)
@@ -51,6 +57,24 @@ def _look(
     total = jnp.sqrt(jnp.sum(relative**2, axis=1))
     points = by_residual(second, points, total, block.count)
     return objective.moved(block, points), heldout
+
+
+def _candidates(key: PRNGKeyArray, block: Block, size: int) -> Float[Array, "size dim"]:
+    """Uniform points of the block's domain.
+
+    Of a shape those come first that fall inside when its box is filled; where too few
+    do, which is rare, they are taken again.
+    """
+    if block.shape is None:
+        return uniform(key, block.lower, block.upper, size)
+    lower, upper = block.lower, block.upper
+    for k, column in enumerate(block.shape.columns):
+        lower = lower.at[column].set(block.shape.box[0, k])
+        upper = upper.at[column].set(block.shape.box[1, k])
+    drawn = uniform(key, lower, upper, math.ceil(MORE * size / block.shape.share))
+    inside = block.shape.level(drawn, jnp) > 0
+    order = jnp.argsort(~inside, stable=True)
+    return drawn[order[jnp.arange(size) % jnp.maximum(1, jnp.sum(inside))]]
 
 
 def _rms(values: Float[Array, "points terms"]) -> Float[Array, " terms"]:

@@ -29,6 +29,7 @@ from pinnlab.fields import Fields, Model, partials_by_jets
 from pinnlab.network import AbstractNetwork
 from pinnlab.optimizer.objective import AbstractObjective, Carry, Numbering, Visit
 from pinnlab.pieces import Pieces
+from pinnlab.problem.shape import Shape
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
 
@@ -103,10 +104,10 @@ def make_rows(
 class Block(eqx.Module):
     """Terms that share points: rows r / scale * sqrt(weight / number of points).
 
-    Points that are `moving` are drawn from the box between `lower` and `upper`; if
-    `adaptive`, by residual. There are `count` points; those that may follow them are
-    copies, without weight, so that every device has as many. `pieces` says how many are
-    computed at one time.
+    Points that are `moving` are drawn from the box between `lower` and `upper`, as far
+    as it belongs to the `shape` (if one is given); if `adaptive`, by residual. There
+    are `count` points; those that may follow them are copies, without weight, so that
+    every device has as many. `pieces` says how many are computed at one time.
     """
 
     rows: Rows
@@ -120,6 +121,7 @@ class Block(eqx.Module):
     scale: Float[Array, " terms"]
     weight: Float[Array, " terms"]
     pieces: Pieces = eqx.field(static=True, default=Pieces())
+    shape: Shape | None = eqx.field(static=True, default=None)
 
     def raw(self, model: Model) -> Float[Array, "points terms"]:
         """The unscaled residuals at the block's points, a piece of many at a time."""

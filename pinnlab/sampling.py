@@ -14,6 +14,8 @@ from pinnlab.errors import ProblemError
 from pinnlab.problem.problem import Place, Problem
 
 
+FEW = 1024
+"""Points by which it is seen whether a place holds any."""
 METHODS = ("sobol", "latin", "grid", "uniform")
 
 
@@ -64,8 +66,9 @@ def sample(
     inside = membership(problem, place)
     kept: list[np.ndarray] = []
     found = 0
+    size = count if not place.inside else int(np.ceil(count / problem.filling))
     for attempt in range(12):
-        unit = unit_points(method, count, len(problem.axes), seed + 7919 * attempt)
+        unit = unit_points(method, size, len(problem.axes), seed + 7919 * attempt)
         points = _spread(problem, place, unit)
         points = points[inside(points)]
         kept.append(points)
@@ -82,22 +85,54 @@ def sample(
     return everything[np.arange(count) % found]
 
 
+def is_empty(problem: Problem, place: Place) -> bool:
+    """Whether a restricted place holds (nearly) no points."""
+    if place.where is None:
+        return False
+    unit = unit_points("sobol", FEW, len(problem.axes), seed=1)
+    return not membership(problem, place)(_spread(problem, place, unit)).any()
+
+
 def _spread(problem: Problem, place: Place, unit: np.ndarray) -> np.ndarray:
     lower = np.array([a.lower for a in problem.axes])
     upper = np.array([a.upper for a in problem.axes])
     points = lower + (upper - lower) * unit
-    fixed = dict(place.fixed)
-    for i, axis in enumerate(problem.axes):
-        if axis.name in fixed:
-            points[:, i] = fixed[axis.name]
+    return on(problem, place, points, unit)
+
+
+def on(
+    problem: Problem, place: Place, points: np.ndarray, unit: np.ndarray
+) -> np.ndarray:
+    """Points moved onto a place: fixed coordinates set, or along a piece of an edge.
+
+    **Arguments:**
+
+    - `unit`: the same points in the unit cube; the first of the coordinates in the
+        plane becomes the share of the piece's length.
+    """
+    points = points.copy()
+    names = [a.name for a in problem.axes]
+    for name, value in place.fixed:
+        points[:, names.index(name)] = value
+    if place.curve is not None and problem.shape is not None:
+        columns = problem.shape.columns
+        points[:, columns] = place.curve.at(unit[:, columns[0]])
     return points
 
 
 def membership(problem: Problem, place: Place) -> Callable[[np.ndarray], np.ndarray]:
     """A function that tells which of [n, dim] points satisfy the place's restriction.
 
-    The fixed coordinates are taken for granted.
+    What the place fixes is taken for granted. Points outside of the problem's shape
+    belong to no place.
     """
+    shape, restricted = problem.shape, _restriction(problem, place)
+    if shape is None:
+        return restricted
+    return lambda points: shape.contains(points) & restricted(points)
+
+
+def _restriction(problem: Problem, place: Place) -> Callable[[np.ndarray], np.ndarray]:
     if place.where is None:
         return lambda points: np.ones(len(points), bool)
     names = tuple(a.name for a in problem.axes)

@@ -37,7 +37,8 @@ class NetworkSettings:
     its own network. For one `kind` alone: `frequency` is the highest of the first
     layer ("siren"), `degree` that of the polynomials ("kan"), `windows` how many there
     are along each coordinate ("fbpinn"). `pieces` of the domain with features of their
-    own and the number of `singular` functions are filled in by the linear strategy,
+    own and the numbers of `singular` functions and of those `around` holes and corners
+    of a shape are filled in by the linear strategy,
     whether the line is `mirrored` (half a period) by the separable one, and whether
     the network is `corrected` by a second one by training.
     """
@@ -56,6 +57,7 @@ class NetworkSettings:
     windows: tuple[int, ...] = ()
     pieces: int = 1
     singular: int = 0
+    around: int = 0
     mirrored: bool = False
     corrected: bool = False
 
@@ -108,6 +110,7 @@ FEATURES = ("linear", "newton")
 FILLED_IN = {
     "pieces": "linear",
     "singular": "linear",
+    "around": "linear",
     "mirrored": "separable",
     "corrected": "nonlinear",
 }

@@ -20,7 +20,7 @@ from pinnlab.equation.expression import Expression
 from pinnlab.errors import ProblemError
 from pinnlab.evaluation import Evaluator, field_expressions
 from pinnlab.function import PointFunction, point_function
-from pinnlab.grids import grid_shape
+from pinnlab.grids import ResultGrid
 from pinnlab.hdf5 import read_result, write_result
 from pinnlab.problem.file import loads_problem
 from pinnlab.problem.problem import Problem
@@ -65,7 +65,8 @@ class Solution:
     def values(self, points: np.ndarray) -> dict[str, np.ndarray]:
         """The fields and outputs at [n, dim] points, by name, [n] each.
 
-        A complex field is one complex array.
+        A complex field is one complex array. Outside of the problem's shape they are
+        NaN.
         """
         points = np.asarray(points, float)
         if points.ndim != 2 or points.shape[1] != len(self.system.coordinates):
@@ -76,6 +77,8 @@ class Solution:
             )
         self._check_inside(points)
         found = self._evaluator(self.model, points)
+        if self.problem.shape is not None:
+            found[~self.problem.shape.contains(points)] = np.nan
         real = dict(zip(self._names, found.T, strict=True))
         return joined(self.problem, real)
 
@@ -247,16 +250,13 @@ def joined(problem: Problem, real: dict[str, _Values]) -> dict[str, _Values]:
 
 
 def variables_on(
-    system: System, model: Model, axes: dict[str, np.ndarray], grid: np.ndarray
+    system: System, model: Model, grid: ResultGrid
 ) -> dict[str, np.ndarray]:
     """Fields, outputs and residuals on the grid."""
-    shape = grid_shape(axes)
     extra = outputs(system.problem)
     wanted = (*field_expressions(system), *extra.values(), *system.equations)
     names = [*system.fields, *extra, *(f"residual_{t.name}" for t in system.equations)]
-    found = Evaluator(system, wanted)(model, grid)
-    variables = {
-        n.replace(".", "_"): v.reshape(shape)
-        for n, v in zip(names, found.T, strict=True)
+    found = Evaluator(system, wanted)(model, grid.points)
+    return {
+        n.replace(".", "_"): grid.spread(v) for n, v in zip(names, found.T, strict=True)
     }
-    return variables

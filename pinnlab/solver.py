@@ -11,7 +11,7 @@ import tomli_w
 
 from pinnlab.devices import make_mesh
 from pinnlab.errors import ProblemError
-from pinnlab.grids import grid_axes, grid_points, grid_shape
+from pinnlab.grids import ResultGrid, result_grid
 from pinnlab.keeper import Keeper
 from pinnlab.memory import peak_memory
 from pinnlab.network import trained_numbers
@@ -96,15 +96,14 @@ def solve(
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
         tried = try_routes(problem, settings, job)
         began = time.perf_counter()
-        axes = grid_axes(problem)
-        grid = grid_points(problem, axes)
+        grid = result_grid(problem)
         seconds = max(LEAST_VERIFICATION, budget / 2) if reference else 0.0
         try:
-            outcome, verified = _best_verified(tried, grid, target, seconds)
+            outcome, verified = _best_verified(tried, grid.points, target, seconds)
         except KeyboardInterrupt:
             outcome = dataclasses.replace(chosen(tried), stop=Stop.INTERRUPTED)
             verified = Verified(Evidence((), (), ()), None, None)
-        return solution_of(outcome, job, checked.warnings, verified, axes, grid, began)
+        return solution_of(outcome, job, checked.warnings, verified, grid, began)
 
 
 def assist(
@@ -162,12 +161,11 @@ def solution_of(
     job: Job,
     warnings: tuple[str, ...],
     verified: Verified,
-    axes: dict[str, np.ndarray],
-    grid: np.ndarray,
+    grid: ResultGrid,
     began: float,
 ) -> Solution:
     """The solution with its verdict. `began`: when verification did."""
-    result = _result(outcome, job, warnings, verified, axes, grid, began)
+    result = _result(outcome, job, warnings, verified, grid, began)
     return Solution(
         outcome.system,
         outcome.settings,
@@ -183,21 +181,21 @@ def _result(
     job: Job,
     warnings: tuple[str, ...],
     verified: Verified,
-    axes: dict[str, np.ndarray],
-    grid: np.ndarray,
+    grid: ResultGrid,
     began: float,
 ) -> Result:
     """Everything for the file."""
     system, record = outcome.system, outcome.record
     judgment = judge(verified.evidence, job.target, outcome.stop.value)
-    variables = variables_on(system, outcome.model, axes, grid)
-    shape = grid_shape(axes)
+    variables = variables_on(system, outcome.model, grid)
+    if grid.inside is not None:
+        variables["mask"] = grid.inside.astype(np.uint8)
     if verified.truth is not None and verified.truth.points is None:
         for name, values in verified.truth.values.items():
-            variables[f"{name}_{verified.truth.name}"] = values.reshape(shape)
+            variables[f"{name}_{verified.truth.name}"] = grid.spread(values)
     if isinstance(verified.estimate, Estimate):
         for name, values in verified.estimate.values.items():
-            variables[f"{name}_error_estimate"] = values.reshape(shape)
+            variables[f"{name}_error_estimate"] = grid.spread(values)
     cost = Cost(
         record.compile_seconds,
         record.train_seconds,
@@ -210,7 +208,7 @@ def _result(
     return Result(
         problem=system.problem.source,
         solver=tomli_w.dumps(settings_table(outcome.settings)),
-        axes=axes,
+        axes=grid.axes,
         variables=variables,
         model={},
         history=_history(record),

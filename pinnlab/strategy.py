@@ -235,7 +235,12 @@ def separable_settings(settings: Settings, is_mirrored: bool) -> Settings:
 
 
 def feature_settings(
-    settings: Settings, strategy: str, features: int, pieces: int, singular: int
+    settings: Settings,
+    strategy: str,
+    features: int,
+    pieces: int = 1,
+    singular: int = 0,
+    around: int = 0,
 ) -> Settings:
     """The settings that describe features that a route found.
 
@@ -243,10 +248,16 @@ def feature_settings(
 
     - `strategy`: "linear" or "newton".
     - `features`: sine features on each of the `pieces`.
-    - `singular`: the number of singular functions.
+    - `singular`: the number of singular functions; `around`: of those around holes and
+        corners of a shape.
     """
     network = NetworkSettings(
-        width=features, depth=1, activation="sin", pieces=pieces, singular=singular
+        width=features,
+        depth=1,
+        activation="sin",
+        pieces=pieces,
+        singular=singular,
+        around=around,
     )
     return dataclasses.replace(
         settings,

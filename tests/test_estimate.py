@@ -11,7 +11,7 @@ from test_reference_file import ROD
 
 from pinnlab import load_problem, loads_problem, solve
 from pinnlab.cli.gallery import find_problem
-from pinnlab.grids import grid_axes, grid_points
+from pinnlab.grids import result_grid
 from pinnlab.network import MLP
 from pinnlab.result import EquationCheck, FieldError, FieldEstimate
 from pinnlab.verify.estimate import Estimate, error_estimate
@@ -48,7 +48,7 @@ def test_the_estimate_is_the_error_of_a_disturbed_solution(solved, size):
         solved.model.network, coefficients=solved.model.network.coefficients + bump
     )
     model = dataclasses.replace(solved.model, network=network)
-    grid = grid_points(solved.problem, grid_axes(solved.problem))
+    grid = result_grid(solved.problem).points
     with jax.enable_x64(True):
         found = error_estimate(solved.system, model, grid, 5.0)
     assert isinstance(found, Estimate)
@@ -69,7 +69,7 @@ def test_the_estimate_of_a_symmetric_problem_is_that_of_its_error():
     weight = network.layers[-1].weight * (1 + size)
     network = eqx.tree_at(lambda n: n.layers[-1].weight, network, weight)
     model = dataclasses.replace(solution.model, network=network)
-    grid = grid_points(problem, grid_axes(problem))
+    grid = result_grid(problem).points
     with jax.enable_x64(True):
         found = error_estimate(solution.system, model, grid, 5.0)
     assert isinstance(found, Estimate)
@@ -82,7 +82,7 @@ def test_what_explains_nothing_of_a_rough_residual_is_no_estimate():
         find_problem("klein_gordon"), {"solver.strategy": "separable"}
     )
     found = solve(problem, target=1e-6, reference=False)
-    grid = grid_points(problem, grid_axes(problem))
+    grid = result_grid(problem).points
     error = found.report.rel_l2
     assert error is not None and error < 1e-9
     with jax.enable_x64(True):

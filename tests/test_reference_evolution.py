@@ -18,7 +18,7 @@ from reference_solutions import (
 )
 
 from pinnlab import load_problem, loads_problem
-from pinnlab.grids import grid_axes, grid_points
+from pinnlab.grids import result_grid
 from pinnlab.problem.problem import Problem
 from pinnlab.reference.boundary import eliminate, face_rows
 from pinnlab.reference.exponential import (
@@ -59,7 +59,7 @@ def relative(found: np.ndarray, truth: np.ndarray) -> np.ndarray:
 def check_against_exact(problem: Problem, error: float, seconds: float) -> Found:
     """The true error is below the one asked for, and the stated one bounds it."""
     reference = solve_reference(problem, error=error, seconds=seconds)
-    points = grid_points(problem, grid_axes(problem))
+    points = result_grid(problem).points
     exact = exact_solution(problem)
     truth = array_values(problem, tuple(exact.values()), points)
     true = relative(reference.at(points), truth)
@@ -200,7 +200,7 @@ def test_fourier_modes_converge_spectrally_and_time_with_the_fourth_order():
     form, box = constant_form(evolution), periodic_box(evolution)
     assert form is not None and box is not None
     solver = Fourier(evolution, form, (box[0].line(48),))
-    points = grid_points(problem, grid_axes(problem))
+    points = result_grid(problem).points
     truth = array_values(problem, tuple(exact_solution(problem).values()), points)
     error = lambda *args: relative(solver.run(*args).at(points), truth)[0]
     coarse = [error(800 * n, True) for n in (1, 2)]
@@ -419,7 +419,7 @@ start = { on = "t = 0", equation = "u = 1" }
 ends = { on = ["x = 0", "x = 1"], equation = "u = 0" }
 """)
     reference = solve_reference(problem, error=1e-6, seconds=120)
-    points = grid_points(problem, grid_axes(problem))
+    points = result_grid(problem).points
     t, x = points.T
     truth = sum(
         4 / (np.pi * k) * np.exp(-((np.pi * k) ** 2) * t / 10) * np.sin(np.pi * k * x)
@@ -434,15 +434,17 @@ ends = { on = ["x = 0", "x = 1"], equation = "u = 0" }
 def test_burgers_against_cole_hopf():
     problem = gallery("burgers")
     reference = solve_reference(problem, error=1e-9, seconds=300)
-    axes = grid_axes(problem)
+    grid = result_grid(problem)
+    axes = grid.axes
     truth = cole_hopf(axes["t"], axes["x"]).reshape(-1, 1)
-    true = relative(reference.at(grid_points(problem, axes)), truth)[0]
+    true = relative(reference.at(grid.points), truth)[0]
     assert true < 1e-9
     assert true <= 3 * reference.error
 
 
 def _independent(name: str, problem: Problem) -> tuple[np.ndarray, float]:
-    axes = grid_axes(problem)
+    grid = result_grid(problem)
+    axes = grid.axes
     if name in SYSTEMS:
         found: Reference = system_reference(name, axes["t"])
         return found.values[:, : len(problem.fields)], found.error
@@ -469,7 +471,7 @@ def test_gallery_problems_without_closed_forms(name: str, error: float):
     problem = gallery(name)
     reference = solve_reference(problem, error=error, seconds=300)
     truth, doubt = _independent(name, problem)
-    found = reference.at(grid_points(problem, grid_axes(problem)))
+    found = reference.at(result_grid(problem).points)
     assert reference.error <= error
     assert np.all(relative(found, truth) <= doubt + 2 * reference.error)
 
@@ -479,8 +481,9 @@ def test_a_kink_in_the_initial_values_is_seen_in_the_error():
     problem = gallery("allen_cahn")
     reference = solve_reference(problem, error=1e-7, seconds=300)
     assert reference.error <= 1e-7
-    axes = grid_axes(problem)
-    points = grid_points(problem, axes)
+    grid = result_grid(problem)
+    axes = grid.axes
+    points = grid.points
     truth = evolve(EVOLUTIONS["allen_cahn"], 201, axes["x"], 16384, 400).reshape(-1, 1)
     # Away from the kink at x = 1, where the comparison's own samples are fine enough.
     inner = np.abs(points[:, 1]) <= 0.95
@@ -501,7 +504,7 @@ initial = { on = "t = 0", equation = ["u = 2", "dt(u) = 0"] }
 """)
     reference = solve_reference(problem, error=1e-7, seconds=120)
     assert "Kvaerno5" in reference.method
-    times = grid_axes(problem)["t"]
+    times = result_grid(problem).axes["t"]
     slope = lambda t, y: [y[1], 1000 * (1 - y[0] ** 2) * y[1] - y[0]]
     truth = solve_ivp(
         slope, (0, 2000), [2.0, 0.0], "Radau", t_eval=times, rtol=1e-12, atol=1e-12

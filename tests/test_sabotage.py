@@ -8,7 +8,7 @@ import pytest
 
 from pinnlab import loads_problem, solve
 from pinnlab.errors import ProblemError
-from pinnlab.grids import grid_axes, grid_points
+from pinnlab.grids import result_grid
 from pinnlab.network import Separable
 from pinnlab.verify import verified
 from pinnlab.verify.against import reference_truth
@@ -63,7 +63,7 @@ class Bench:
         self.solution = solve(
             self.problem, target=TARGET / 10, budget=60, reference=False
         )
-        self.grid = grid_points(self.problem, grid_axes(self.problem))
+        self.grid = result_grid(self.problem).points
         with jax.enable_x64(True):
             self.beside = classical(self.problem, TARGET / 10, 20.0)
 

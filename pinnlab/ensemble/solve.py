@@ -12,7 +12,7 @@ from pinnlab.ensemble.ensemble import Ensemble
 from pinnlab.ensemble.groups import Found, keeper_of, trained_in_groups
 from pinnlab.ensemble.programs import Layout
 from pinnlab.errors import ProblemError, nearest
-from pinnlab.grids import grid_axes, grid_points
+from pinnlab.grids import result_grid
 from pinnlab.keeper import Keeper
 from pinnlab.network import AbstractNetwork, Scaled
 from pinnlab.problem.file import loads_problem
@@ -246,16 +246,15 @@ def _verified(
     if not good:
         return solutions
     system = next(iter(good.values())).system
-    axes = grid_axes(system.problem)
-    grid = grid_points(system.problem, axes)
+    grid = result_grid(system.problem)
     seconds = max(LEAST_VERIFICATION, job.budget / 2) / problems if reference else 0.0
     facts: Known | None = None
     for i in sorted(good, key=lambda i: good[i].heldout):
         outcome, began = good[i], time.perf_counter()
         try:
-            facts = facts or known(system, grid, job.target, seconds)
+            facts = facts or known(system, grid.points, job.target, seconds)
             verified = verify(
-                outcome.system, outcome.model, outcome.points, grid, job.target,
+                outcome.system, outcome.model, outcome.points, grid.points, job.target,
                 seconds, facts,
             )  # fmt: skip
         except KeyboardInterrupt:
@@ -263,7 +262,7 @@ def _verified(
             verified = Verified(Evidence((), (), ()), None, None)
         facts = verified.known or facts
         own = dataclasses.replace(job, seed=found[i][0])
-        made = solution_of(outcome, own, warnings, verified, axes, grid, began)
+        made = solution_of(outcome, own, warnings, verified, grid, began)
         solutions[i] = dataclasses.replace(made, model=_plain(outcome, own.seed))
         if i == min(good, key=lambda i: good[i].heldout):
             seconds /= len(good)

@@ -35,7 +35,7 @@ CONSTANTS = {"pi": math.pi, "e": math.e}
 def expand(
     expression: Expression,
     coordinates: tuple[str, ...],
-    normal: tuple[str, int] | None = None,
+    normal: Mapping[str, Expression] | None = None,
 ) -> Expression:
     """The expanded form: derivatives carried out, fields replaced by `Partial`s.
 
@@ -43,7 +43,7 @@ def expand(
 
     - `expression`: in written form.
     - `coordinates`: the problem's coordinates, in order.
-    - `normal`: the coordinate and the sign of the outward normal, on a face.
+    - `normal`: the components of the outward normal by coordinate, on an edge.
 
     **Returns:** an equal expression without `Field`, `Derivative`,
     `NormalDerivative` and `At` nodes.
@@ -56,7 +56,9 @@ def expand(
 class _Expander:
     """One expansion: the coordinates, the normal and the memory of what was done."""
 
-    def __init__(self, coordinates: tuple[str, ...], normal: tuple[str, int] | None):
+    def __init__(
+        self, coordinates: tuple[str, ...], normal: Mapping[str, Expression] | None
+    ):
         self.coordinates = coordinates
         self.normal = normal
         self.point = tuple(Coordinate(c) for c in coordinates)
@@ -82,8 +84,10 @@ class _Expander:
             case NormalDerivative(operand):
                 if self.normal is None:
                     raise ValueError("a normal derivative needs a face")
-                coordinate, sign = self.normal
-                return sign * differentiate(self.expand(operand, depth), coordinate)
+                inner, result = self.expand(operand, depth), ZERO
+                for name, component in self.normal.items():
+                    result = result + component * differentiate(inner, name)
+                return result
             case At(body, where):
                 new = {name: self.expand(e, depth) for name, e in where}
                 return substitute(self.expand(body, depth), new)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pinnlab.linear.around import Around
 from pinnlab.linear.corners import Corner
 from pinnlab.linear.features import Features
 from pinnlab.linear.forms import LinearForm, Piece
@@ -20,7 +21,7 @@ class Basis:
 
     features: tuple[Features, ...]
     partition: Partition
-    corners: tuple[Corner, ...]
+    corners: tuple[Corner | Around, ...]
 
     @property
     def count(self) -> int:
@@ -72,7 +73,9 @@ class Basis:
         return rows @ coefficients.T
 
 
-def _rows(corner: Corner, form: LinearForm, fields: tuple[str, ...]) -> np.ndarray:
+def _rows(
+    corner: Corner | Around, form: LinearForm, fields: tuple[str, ...]
+) -> np.ndarray:
     rows = np.zeros((len(form.rest), len(fields), int(corner.kept.sum())))
     for piece in form.pieces:
         found = corner.columns(piece.location, piece.orders)

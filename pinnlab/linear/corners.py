@@ -117,15 +117,17 @@ def _corner(system: System, place: np.ndarray, inward: np.ndarray) -> Corner | N
     time = principal.time
     if time is not None:
         sides[time] = np.sqrt(sides[time])
-    size = NEAR * sides.min()
+    near = NEAR * sides.min()
     misfits = []
-    for h in (size, size / 2):
+    for h in (near, near / 2):
         box = np.full(2, h)
         if time is not None:
             box[time] = h**2
+        if not _holds(system, place + np.outer((0.25, 0.5, 1.0), box / slopes)):
+            return None
         misfits.append(_misfit(system, place, box / slopes))
-    (large, solution), (small, _) = misfits
-    if not large > MISFIT * solution:
+    (large, size), (small, _) = misfits
+    if not large > MISFIT * size:
         return None
     order = round(float(np.log2(large / small)))
     if not ROUGHEST <= order <= SMOOTHEST:
@@ -135,13 +137,19 @@ def _corner(system: System, place: np.ndarray, inward: np.ndarray) -> Corner | N
     return Corner(principal, place, slopes, text, order, principal.powers(order))
 
 
+def _holds(system: System, points: np.ndarray) -> bool:
+    """Whether points belong to the domain, which is the box if it has no shape."""
+    shape = system.problem.shape
+    return shape is None or bool(shape.contains(points).all())
+
+
 def _misfit(system: System, place: np.ndarray, box: np.ndarray) -> tuple[float, float]:
     """What polynomials leave of the equations and conditions in a box at a corner.
 
     Every row is scaled so that functions of size one have entries of size one.
 
     **Returns:** the misfit, 0 where coefficients are not finite, and the size of the
-    solution.
+    data or of the solution: the smaller one. (Coefficients can be large and cancel.)
     """
     nodes = (1 - np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)) / 2
     unit = np.stack(np.meshgrid(nodes, nodes, indexing="ij"), -1).reshape(-1, 2)
@@ -163,7 +171,8 @@ def _misfit(system: System, place: np.ndarray, box: np.ndarray) -> tuple[float, 
         return 0.0, 1.0
     solution = np.linalg.lstsq(matrix, vector, rcond=1e-13)[0]
     left = matrix @ solution - vector
-    return float(np.max(np.abs(left))), float(np.max(np.abs(solution)))
+    size = min(np.max(np.abs(solution)), np.max(np.abs(vector)))
+    return float(np.max(np.abs(left))), float(size)
 
 
 def _on_face(system: System, term, place, box, nodes) -> np.ndarray | None:

@@ -1,5 +1,6 @@
 """The routes by features as a whole: search, a network of them, what was recorded."""
 
+import math
 from collections.abc import Callable
 
 import equinox as eqx
@@ -9,7 +10,9 @@ import numpy as np
 
 from pinnlab.equation.expression import Expression
 from pinnlab.equation.structure import degree
+from pinnlab.linear.around import Around
 from pinnlab.linear.basis import Basis
+from pinnlab.linear.corners import Corner
 from pinnlab.linear.features import Features
 from pinnlab.linear.gauss_newton import GaussNewton
 from pinnlab.linear.search import Found, Search
@@ -19,6 +22,7 @@ from pinnlab.network import (
     HeatCorners,
     LaplaceCorners,
     Piecewise,
+    PlaneFunctions,
     Sum,
 )
 from pinnlab.network.pieces import stacked
@@ -30,6 +34,7 @@ from pinnlab.system.system import System
 
 MOST_COORDINATES = 10
 GOAL, FINEST_GOAL = 1e-8, 1e-12
+MOST_NAMED = 4
 SHARE, SINGULAR_SHARE = 1e-2, 1e-3
 """The goal's share of the target where the solution is smooth, and where it is not."""
 
@@ -62,7 +67,7 @@ def search(
     record = Record()
     stop = Stop.STALLED
     work = Search(system, seconds, seed, _teller("linear", record, observe))
-    smooth = not work.space.corners
+    smooth = not any(math.isfinite(c.order) for c in work.space.corners)
     goal = min(SHARE * target, GOAL) if smooth else SINGULAR_SHARE * target
     goal = max(goal, FINEST_GOAL)
     try:
@@ -130,20 +135,29 @@ def described(
     end = f"one least-squares solve ({found.tried} tried)"
     if not linear:
         words = f"{features.count} {sines}, Newton's method ({found.tried} solves)"
-        return feature_settings(settings, "newton", features.count, 1, 0), words
+        return feature_settings(settings, "newton", features.count), words
     if isinstance(features, Features):
         words = f"linear problem: {features.count} {sines}, {end}"
-        return feature_settings(settings, "linear", features.count, 1, 0), words
+        return feature_settings(settings, "linear", features.count), words
     width, pieces = features.features[0].count, features.partition.count
-    singular = int(features.singular.sum())
+    around = [c for c in features.corners if isinstance(c, Around)]
+    singular = [c for c in features.corners if isinstance(c, Corner)]
     words = [f"{width} {sines}"]
     if pieces > 1:
         words = [f"{pieces} x {words[0]}, joined at {features.partition.text}"]
+    counts = [sum(int(c.kept.sum()) for c in some) for some in (singular, around)]
     if singular:
-        places = " and ".join(f"({c.text})" for c in features.corners)
-        words.append(f"{singular} singular functions at {places}")
+        places = " and ".join(f"({c.text})" for c in singular)
+        words.append(f"{counts[0]} singular functions at {places}")
+    if around:
+        places = " and ".join(c.text for c in around[:MOST_NAMED])
+        more = len(around) - MOST_NAMED
+        words.append(
+            f"{counts[1]} functions around {places}"
+            + (f" and {more} more" if more > 0 else "")
+        )
     reason = "linear problem: " + ", ".join([*words, end])
-    return feature_settings(settings, "linear", width, pieces, singular), reason
+    return feature_settings(settings, "linear", width, pieces, *counts), reason
 
 
 def as_network(found: Found, blank: AbstractNetwork) -> AbstractNetwork:
@@ -161,8 +175,8 @@ def as_network(found: Found, blank: AbstractNetwork) -> AbstractNetwork:
     for i, part in enumerate(features.features):
         sines = _sines(part, every[:, i * count : (i + 1) * count], one.networks[0])
         weights = every[:, len(features.features) * count :]
-        corners = [_corners(features, i, weights, n) for n in one.networks[1:]]
-        networks.append(Sum((sines, *corners)))
+        others = [_around_points(features, i, weights, n) for n in one.networks[1:]]
+        networks.append(Sum((sines, *others)))
     return Piecewise(
         stacked(networks),
         jnp.asarray(features.partition.edges),
@@ -170,35 +184,72 @@ def as_network(found: Found, blank: AbstractNetwork) -> AbstractNetwork:
     )
 
 
-def _corners(
+def _around_points(
     basis: Basis, piece: int, weights: np.ndarray, blank: AbstractNetwork
 ) -> AbstractNetwork:
-    """The corners' functions on one piece: all corners, those of others with zeros."""
-    assert isinstance(blank, HeatCorners | LaplaceCorners)
-    if not basis.corners:
-        return blank
-    rows = [tuple(row) for c in basis.corners for row in c.powers.tolist()]
-    powers = np.array(list(dict.fromkeys(rows)))
-    parts = 1 if isinstance(blank, HeatCorners) else 2
-    coefficients = np.zeros((len(basis.corners), len(weights), parts, len(powers)))
+    """The functions of one kind on one piece: those of other pieces with zeros."""
+    every: list[np.ndarray] = []
     first = 0
-    for i, corner in enumerate(basis.corners):
-        columns = int(corner.kept.sum())
+    for corner in basis.corners:
         mine = np.zeros((len(weights), len(corner.kept)))
-        mine[:, corner.kept] = weights[:, first : first + columns]
-        first += columns
         if basis.partition.piece(corner.place) == piece:
-            same = (corner.powers[:, None] == powers).all(axis=2)
-            where = np.argmax(same, axis=1)
-            coefficients[i][:, :, where] = mine.reshape(len(weights), parts, -1)
+            columns = slice(first, first + int(corner.kept.sum()))
+            mine[:, corner.kept] = weights[:, columns]
+        first += int(corner.kept.sum())
+        every.append(mine)
+    pairs = list(zip(basis.corners, every, strict=True))
+    if isinstance(blank, PlaneFunctions):
+        return _plane([(c, w) for c, w in pairs if isinstance(c, Around)], blank)
+    assert isinstance(blank, HeatCorners | LaplaceCorners)
+    return _corners([(c, w) for c, w in pairs if isinstance(c, Corner)], blank)
+
+
+def _corners(
+    found: list[tuple[Corner, np.ndarray]], blank: HeatCorners | LaplaceCorners
+) -> AbstractNetwork:
+    if not found:
+        return blank
+    rows = [tuple(row) for c, _ in found for row in c.powers.tolist()]
+    powers = np.array(list(dict.fromkeys(rows)))
+    parts, outputs = 1 if isinstance(blank, HeatCorners) else 2, len(found[0][1])
+    coefficients = np.zeros((len(found), outputs, parts, len(powers)))
+    for i, (corner, mine) in enumerate(found):
+        same = (corner.powers[:, None] == powers).all(axis=2)
+        where = np.argmax(same, axis=1)
+        coefficients[i][:, :, where] = mine.reshape(outputs, parts, -1)
     arrays = (
-        np.array([c.place for c in basis.corners]),
-        np.array([c.slopes for c in basis.corners]),
+        np.array([c.place for c, _ in found]),
+        np.array([c.slopes for c, _ in found]),
         powers,
-        coefficients.reshape(len(basis.corners), len(weights), -1),
+        coefficients.reshape(len(found), outputs, -1),
     )
     return eqx.tree_at(
         lambda n: (n.places, n.slopes, n.powers, n.coefficients),
+        blank,
+        tuple(jnp.asarray(a) for a in arrays),
+    )
+
+
+def _plane(
+    found: list[tuple[Around, np.ndarray]], blank: PlaneFunctions
+) -> AbstractNetwork:
+    most = max(len(a.powers) for a, _ in found)
+    outputs = len(found[0][1])
+    powers = np.zeros((len(found), most, 3))
+    coefficients = np.zeros((len(found), outputs, 2, most))
+    for i, (around, mine) in enumerate(found):
+        count = len(around.powers)
+        powers[i, :count] = around.powers
+        coefficients[i, :, :, :count] = mine.reshape(outputs, 2, count)
+    arrays = (
+        np.array([a.place for a, _ in found]),
+        np.array([a.size for a, _ in found]),
+        np.array([a.turn for a, _ in found]),
+        powers,
+        coefficients.reshape(len(found), outputs, -1),
+    )
+    return eqx.tree_at(
+        lambda n: (n.places, n.sizes, n.turns, n.powers, n.coefficients),
         blank,
         tuple(jnp.asarray(a) for a in arrays),
     )

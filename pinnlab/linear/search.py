@@ -23,6 +23,8 @@ START = 2.0
 RESOLVED = 0.05
 GAIN, MUCH = 1.3, 10.0
 DENSER = 1.5
+PATIENCE = 3
+"""Widenings that may not help where there are singular functions."""
 COARSE, FINE = 900, 1.5
 """Boxes are doubled while that needs few features, then widened by less."""
 ROWS_SEARCH, ROWS_FINAL = 2, 4
@@ -93,7 +95,8 @@ class Search:
         """One solve; keeps it if it is the best so far."""
         fields = len(self.system.fields)
         turns = 2 ** len(self.space.mirrors)
-        rows = ROUNDED * -(-ratio * count * fields // (turns * ROUNDED))
+        unknowns = (count + self.space.extra) * fields
+        rows = ROUNDED * -(-ratio * unknowns // (turns * ROUNDED))
         if rows not in self.sheets:
             self.sheets[rows] = (
                 folded(self.space, rows, self.seed)
@@ -165,8 +168,10 @@ class Search:
     def _widen(self, box: Box, score: float, goal: float) -> None:
         """More features where these help much, or else other frequencies.
 
-        Widen all where no single coordinate helps: nothing is resolved yet.
+        Widen all where no single coordinate helps: nothing is resolved yet. Singular
+        functions may explain much alone, so that nothing seems to help for a while.
         """
+        patience = PATIENCE if self.space.corners else 0
         while not self._enough(goal):
             scored: list[tuple[float, int]] = []
             moves = [box.denser(DENSER)]
@@ -185,8 +190,12 @@ class Search:
                 return
             best, which = min(scored)
             helps = best < score / GAIN
-            if not helps and (resolved or moves[-1].size > self.capacity):
+            if not helps and moves[-1].size > self.capacity:
                 return
+            if not helps and resolved:
+                patience -= 1
+                if patience < 0:
+                    return
             box = moves[which] if helps else moves[-1]
             score = min(score, best)
 

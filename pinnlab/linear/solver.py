@@ -82,6 +82,7 @@ def sheet(
     share = EQUATION_SHARE if conditions else 1.0
     inside = int(rows * share / len(equations))
     around = int(rows * (1 - share) / max(1, len(conditions) + len(joints)))
+    around = max(around, space.least)
     at = lambda term, n: space.points(term, n, seed, clustered)
     forms = [
         space.weighted(t, form_of(system, t, p), p)

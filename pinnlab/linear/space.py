@@ -7,6 +7,7 @@ import numpy as np
 
 from pinnlab.equation.expression import Expression
 from pinnlab.equation.structure import partials
+from pinnlab.linear.around import Around, find_around
 from pinnlab.linear.basis import Basis
 from pinnlab.linear.box import Box
 from pinnlab.linear.corners import Corner, find_corners
@@ -14,7 +15,7 @@ from pinnlab.linear.features import Features, draw
 from pinnlab.linear.forms import LinearForm, Piece
 from pinnlab.linear.partition import Partition, find_partition, whole
 from pinnlab.linear.symmetry import Mirror, find_mirrors
-from pinnlab.sampling import membership, unit_points
+from pinnlab.sampling import membership, on, unit_points
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
 
@@ -25,13 +26,24 @@ class Space:
 
     system: System
     partition: Partition
-    corners: tuple[Corner, ...]
+    corners: tuple[Corner | Around, ...]
     mirrors: tuple[Mirror, ...] = ()
 
     @property
     def plain(self) -> bool:
         """Whether sine features alone are used."""
         return self.partition.count == 1 and not self.corners
+
+    @property
+    def extra(self) -> int:
+        """The number of singular functions."""
+        return sum(int(c.kept.sum()) for c in self.corners)
+
+    @property
+    def least(self) -> int:
+        """The fewest rows of a condition: it may have to determine all functions of
+        one point."""
+        return 2 * max((int(c.kept.sum()) for c in self.corners), default=0)
 
     @property
     def joints(self) -> tuple[tuple[Term, int], ...]:
@@ -59,7 +71,9 @@ class Space:
             count = 1
         count = max(count, 1)
         inside = membership(problem, term.place)
-        unit = unit_points("sobol", max(4 * count, 8), len(problem.axes), seed)
+        filled = problem.filling if term.place.inside else 1.0
+        size = int(max(4 * count, 8) / filled)
+        unit = unit_points("sobol", size, len(problem.axes), seed)
         partition = self.partition
         which = np.zeros(len(unit), int)
         if partition.count > 1:
@@ -73,8 +87,7 @@ class Space:
             for b in zip(*map(partition.bounds, range(partition.count)), strict=True)
         )
         points = lower + (upper - lower) * unit
-        for name, value in term.place.fixed:
-            points[:, self.system.coordinates.index(name)] = value
+        points = on(problem, term.place, points, unit)
         return points[inside(points)][:count]
 
     def jump(
@@ -120,7 +133,8 @@ def find_space(system: System, symmetric: bool = True) -> Space:
     """
     if not system.is_linear:
         return Space(system, whole(system), ())
-    space = Space(system, find_partition(system), find_corners(system))
-    if not (space.plain and symmetric):
+    corners = (*find_corners(system), *find_around(system))
+    space = Space(system, find_partition(system), corners)
+    if not (space.plain and symmetric) or system.problem.shape is not None:
         return space
     return replace(space, mirrors=find_mirrors(system))

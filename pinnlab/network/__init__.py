@@ -11,6 +11,7 @@ from pinnlab.network.mlp import MLP, Parallel
 from pinnlab.network.modified_mlp import ModifiedMLP
 from pinnlab.network.pieces import Piecewise, Sum, blank_pieces
 from pinnlab.network.piratenet import PirateNet
+from pinnlab.network.plane import PlaneFunctions
 from pinnlab.network.scaled import Scaled, trainable, trained_numbers
 from pinnlab.network.separable import Separable, blank_separable
 from pinnlab.network.spinn import SPINN
@@ -31,6 +32,7 @@ __all__ = [
     "Parallel",
     "Piecewise",
     "PirateNet",
+    "PlaneFunctions",
     "Scaled",
     "Separable",
     "Sum",

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Int, PyTree
 from pinnlab.equation.jets import Channels
 from pinnlab.network.base import AbstractNetwork
 from pinnlab.network.corners import HeatCorners, LaplaceCorners
+from pinnlab.network.plane import blank_plane
 
 
 class Sum(AbstractNetwork):
@@ -72,16 +73,21 @@ def stacked(networks: list[AbstractNetwork]) -> AbstractNetwork:
 
 
 def blank_pieces(
-    smooth: AbstractNetwork, dim: int, outputs: int, time: int | None
+    smooth: AbstractNetwork,
+    dim: int,
+    outputs: int,
+    time: int | None,
+    around: bool = False,
 ) -> Piecewise:
     """One piece: a network and, in two coordinates, corners of no functions.
 
     **Arguments:**
 
     - `time`: the coordinate of first order of a heat equation, None for Laplace's.
+    - `around`: with functions around points of the plane, of which there are none yet.
     """
     places, none = jnp.zeros((0, 2)), jnp.zeros((0, outputs, 0))
-    networks = (smooth,)
+    networks: tuple[AbstractNetwork, ...] = (smooth,)
     if dim == 2:
         powers = jnp.zeros((0, 3 if time is None else 2), int)
         corners = (
@@ -90,4 +96,6 @@ def blank_pieces(
             else HeatCorners(places, places, powers, none, time)
         )
         networks = (smooth, corners)
+    if around:
+        networks = (*networks, blank_plane(outputs))
     return Piecewise(stacked([Sum(networks)]), jnp.zeros(0), jnp.asarray(0))

@@ -84,7 +84,7 @@ def laplace_functions(local, powers, orders: tuple[int, int], numpy: ModuleType 
     x, y = numpy.where(far, x, NEAREST), numpy.where(far, y, 0.0)
     log = numpy.log(x**2 + y**2)[..., None] / 2 + 1j * numpy.arctan2(y, x)[..., None]
     total = numpy.zeros_like(log)
-    for a, factor in enumerate(_wirtinger(*orders)):
+    for a, factor in enumerate(wirtinger(*orders)):
         if factor:
             total = total + complex(factor) * _power(
                 log, powers, a, sum(orders) - a, numpy
@@ -92,7 +92,7 @@ def laplace_functions(local, powers, orders: tuple[int, int], numpy: ModuleType 
     return numpy.concatenate([total.real, total.imag], axis=-1)
 
 
-def _wirtinger(x: int, y: int) -> np.ndarray:
+def wirtinger(x: int, y: int) -> np.ndarray:
     """The coefficient of d^a e^(x + y - a) in (d + e)^x (i (d - e))^y, [x + y + 1]."""
     found = np.ones(1, complex)
     for factor in [np.array([1.0, 1.0])] * x + [1j * np.array([-1.0, 1.0])] * y:

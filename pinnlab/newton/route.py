@@ -42,7 +42,12 @@ class Found:
 
 
 def suits(system: System) -> bool:
-    """Whether the terms are local, but for memories, and the coordinates few."""
+    """Whether the terms are local, but for memories, and the coordinates few.
+
+    Products of functions of one coordinate need a box.
+    """
+    if system.problem.shape is not None:
+        return False
     system, names = localized(system), system.coordinates
     if len(names) > MOST_COORDINATES or not is_local(system):
         return False

@@ -49,6 +49,7 @@ def make_problem(
             conditions=read_conditions(subtable(table, "conditions"), declared),
             parameters=declared.parameters,
             periodic=declared.periodic,
+            shape=declared.shape,
             exact=read_exact(subtable(table, "exact"), declared),
             outputs=read_outputs(subtable(table, "outputs"), declared),
             solver=dict(subtable(table, "solver")),

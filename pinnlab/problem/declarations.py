@@ -8,9 +8,11 @@ from pinnlab.equation.parser import parse_value
 from pinnlab.equation.scope import Scope, Value
 from pinnlab.errors import ProblemError, located, nearest
 from pinnlab.problem.constants import constant, parameter_values
+from pinnlab.problem.geometry import read_geometry
 from pinnlab.problem.names import check_names
 from pinnlab.problem.order import reading_order
 from pinnlab.problem.problem import Axis, Unknown
+from pinnlab.problem.shape import Shape
 from pinnlab.problem.tables import Table, only_keys, shown, subtable
 
 
@@ -23,6 +25,7 @@ class Declarations:
     parameters: dict[str, float]
     periodic: tuple[str, ...]
     scope: Scope
+    shape: Shape | None = None
 
     @property
     def complex_fields(self) -> frozenset[str]:
@@ -54,7 +57,8 @@ def read_declarations(table: Table) -> Declarations:
         parameters=tuple(parameters),
     )
     scope = _define(scope, subtable(table, "definitions"))
-    return Declarations(axes, fields, parameters, periodic, scope)
+    shape = read_geometry(subtable(table, "geometry"), axes, periodic, parameters)
+    return Declarations(axes, fields, parameters, periodic, scope, shape)
 
 
 def _parameters(table: Table) -> dict[str, float]:

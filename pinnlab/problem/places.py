@@ -1,4 +1,13 @@
-"""Places of conditions: "t = 0", "x = 1 and y < 0.5", "boundary", "x = 0, y = 0"."""
+"""Places of conditions: "t = 0", "x = 1 and y < 0.5", "boundary", "x = 0, y = 0".
+
+With a shape "boundary" and the names of its parts are pieces of its edge, and a line
+such as "x = 0" is, where the edge runs along it.
+"""
+
+from dataclasses import dataclass, field
+from functools import reduce
+
+import numpy as np
 
 from pinnlab.equation.expression import Apply, Expression
 from pinnlab.equation.format import format_expression
@@ -6,8 +15,9 @@ from pinnlab.equation.parser import parse_condition
 from pinnlab.equation.tokens import Token, tokenize
 from pinnlab.errors import ProblemError, nearest
 from pinnlab.problem.constants import constant
+from pinnlab.problem.curves import Curve, Segment
 from pinnlab.problem.declarations import Declarations
-from pinnlab.problem.problem import Place
+from pinnlab.problem.problem import Axis, Place
 
 
 EVERYWHERE = "the domain"
@@ -19,34 +29,73 @@ def parse_places(text: str, declared: Declarations) -> tuple[Place, ...]:
 
     Raises `ProblemError` for a place outside the domain.
     """
-    fixed: dict[str, float] = {}
-    restrictions: list[Expression] = []
-    everywhere = False
-    for start, end, equal in _clauses(text):
-        if text[start:end].strip() == "boundary":
-            everywhere = True
+    found = _read(text, declared)
+    where = found.where
+    if not found.is_boundary and found.curves is None:
+        found.curves = _along(found.fixed, declared)
+        if not found.curves:
+            return (Place(text.strip(), tuple(found.fixed.items()), where),)
+    elif found.fixed:
+        message = f"'{found.name}' fixes a coordinate already"
+        raise ProblemError(message, text=text, column=0)
+    if declared.shape is None:
+        return _boundary(where, declared)
+    curves = declared.shape.curves if found.curves is None else found.curves
+    return tuple(_edge(c, where, declared) for c in curves)
+
+
+@dataclass
+class _Read:
+    """What the clauses of a place say.
+
+    - `name`: the word for a whole edge, or a part of it, if there is one.
+    - `curves`: of the part.
+    """
+
+    fixed: dict[str, float] = field(default_factory=dict)
+    restrictions: list[Expression] = field(default_factory=list)
+    is_boundary: bool = False
+    name: str = ""
+    curves: tuple[Curve, ...] | None = None
+
+    @property
+    def where(self) -> Expression | None:
+        """All restrictions together."""
+        together = lambda a, b: Apply("and", (a, b))
+        return reduce(together, self.restrictions) if self.restrictions else None
+
+
+def _read(text: str, declared: Declarations) -> _Read:
+    found = _Read()
+    parts = {} if declared.shape is None else dict(declared.shape.parts)
+    clauses = [(text, *clause) for clause in _clauses(text)]
+    for clause in tuple(clauses):
+        written = text[clause[1] : clause[2]].strip()
+        if (part := parts.get(written)) is not None:
+            found.name, found.curves = written, None
+            clauses.remove(clause)
+            if isinstance(part, str):
+                clauses += [(part, *inner) for inner in _clauses(part)]
+            else:
+                found.curves = part
+    for source, start, end, equal in clauses:
+        if source[start:end].strip() == "boundary":
+            found.is_boundary, found.name = True, "boundary"
         elif equal is None:
-            restrictions.append(_restriction(text, start, end, declared))
+            found.restrictions.append(_restriction(source, start, end, declared))
         else:
-            name, value = _fixed(text, start, end, equal, declared)
-            if name in fixed:
-                raise ProblemError(f"'{name}' is fixed twice", text=text, column=start)
-            fixed[name] = value
-    where = restrictions[0] if restrictions else None
-    for restriction in restrictions[1:]:
-        where = Apply("and", (where, restriction)) if where else restriction
-    if not everywhere:
-        return (Place(text.strip(), tuple(fixed.items()), where),)
-    if fixed:
-        raise ProblemError("'boundary' fixes a coordinate already", text=text, column=0)
-    return _boundary(where, declared)
+            name, value = _fixed(source, start, end, equal, declared)
+            if name in found.fixed:
+                message = f"'{name}' is fixed twice"
+                raise ProblemError(message, text=source, column=start)
+            found.fixed[name] = value
+    return found
 
 
 def _boundary(where: Expression | None, declared: Declarations) -> tuple[Place, ...]:
     """The faces in space; a periodic coordinate has none."""
-    restriction = "" if where is None else f" and {format_expression(where)}"
     found = tuple(
-        Place(f"{a.name} = {_short(value)}{restriction}", ((a.name, value),), where)
+        _face(a.name, value, where)
         for a in declared.axes
         if a.name != "t" and a.name not in declared.periodic
         for value in (a.lower, a.upper)
@@ -54,6 +103,54 @@ def _boundary(where: Expression | None, declared: Declarations) -> tuple[Place, 
     if not found:
         raise ProblemError("there is no boundary: no coordinate in space has faces")
     return found
+
+
+def _face(name: str, value: float, where: Expression | None) -> Place:
+    text = f"{name} = {_short(value)}{_and(where)}"
+    return Place(text, ((name, value),), where, is_piece=True)
+
+
+def _and(where: Expression | None) -> str:
+    return "" if where is None else f" and {format_expression(where)}"
+
+
+def _edge(curve: Curve, where: Expression | None, declared: Declarations) -> Place:
+    """A piece of the shape's edge: a whole face of the box is one like any other."""
+    assert declared.shape is not None
+    axes = [declared.axes[i] for i in declared.shape.columns]
+    if isinstance(curve, Segment):
+        for i, axis in enumerate(axes):
+            other, value = axes[1 - i], curve.first[i]
+            along = sorted((curve.first[1 - i], curve.last[1 - i]))
+            whole = np.allclose(
+                along, (other.lower, other.upper), rtol=0, atol=_slack(other)
+            )
+            if whole and curve.last[i] == value:
+                for bound in (axis.lower, axis.upper):
+                    if abs(value - bound) <= _slack(axis):
+                        return _face(axis.name, bound, where)
+    return Place(f"{curve.text}{_and(where)}", (), where, curve, is_piece=True)
+
+
+def _along(fixed: dict[str, float], declared: Declarations) -> tuple[Curve, ...]:
+    """The pieces of the shape's edge on a line such as x = 0."""
+    if declared.shape is None or len(fixed) != 1:
+        return ()
+    ((name, value),) = fixed.items()
+    axes = [declared.axes[i] for i in declared.shape.columns]
+    if name not in [a.name for a in axes]:
+        return ()
+    i = next(k for k, a in enumerate(axes) if a.name == name)
+    return tuple(
+        c
+        for c in declared.shape.curves
+        if isinstance(c, Segment)
+        and max(abs(p[i] - value) for p in (c.first, c.last)) <= _slack(axes[i])
+    )
+
+
+def _slack(axis: Axis) -> float:
+    return SNAP * (axis.upper - axis.lower)
 
 
 def _clauses(text: str) -> list[tuple[int, int, Token | None]]:

@@ -6,6 +6,8 @@ from importlib import import_module
 from typing import Protocol
 
 from pinnlab.equation.expression import Expression
+from pinnlab.problem.curves import Curve
+from pinnlab.problem.shape import Shape
 
 
 @dataclass(frozen=True)
@@ -56,15 +58,25 @@ class Place:
 
     - `fixed`: pairs of coordinate and value.
     - `where`: a comparison that the other coordinates must satisfy.
+    - `curve`: a piece of the edge of the problem's shape, which fixes neither.
+    - `is_piece`: one of several that a word such as "boundary" means: it may hold no
+        points where the others do.
     """
 
     text: str
     fixed: tuple[tuple[str, float], ...]
     where: Expression | None
+    curve: Curve | None = None
+    is_piece: bool = False
+
+    @property
+    def inside(self) -> bool:
+        """Whether it is the domain, or a part of that, and no lower dimension."""
+        return not self.fixed and self.curve is None
 
     def face(self, problem: HasAxes) -> tuple[str, bool] | None:
         """The coordinate and whether it is its end, if the place is on one face."""
-        if len(self.fixed) != 1:
+        if len(self.fixed) != 1 or self.curve is not None:
             return None
         name, value = self.fixed[0]
         axis = problem.axis(name)
@@ -99,6 +111,7 @@ class ReferenceChoice:
 class Problem:
     """A differential equation with everything that makes its solution unique.
 
+    `shape` is the part of the axes' box where it is posed, None for all of it.
     `source` is its TOML text, "" where it has equations given as functions; it, `name`
     and `file`, which errors name, do not count in comparisons.
     """
@@ -109,6 +122,7 @@ class Problem:
     conditions: tuple[Condition, ...]
     parameters: dict[str, float] = field(default_factory=dict)
     periodic: tuple[str, ...] = ()
+    shape: Shape | None = None
     exact: dict[str, Expression] = field(default_factory=dict)
     outputs: dict[str, Expression] = field(default_factory=dict)
     solver: dict[str, object] = field(default_factory=dict)
@@ -121,6 +135,14 @@ class Problem:
     def _repr_html_(self) -> str:
         # Views belong to a layer above; they are looked up when a notebook asks.
         return import_module("pinnlab.notebook").problem_html(self)
+
+    @property
+    def filling(self) -> float:
+        """The share of the axes' box that the shape fills."""
+        if self.shape is None:
+            return 1.0
+        sides = [self.axes[i].upper - self.axes[i].lower for i in self.shape.columns]
+        return self.shape.area / (sides[0] * sides[1])
 
     def axis(self, name: str) -> Axis:
         """The coordinate of this name."""

@@ -8,6 +8,7 @@ from pinnlab.equation.expression import (
     ZERO,
     Expression,
     Field,
+    Integral,
     NormalDerivative,
     walk,
 )
@@ -95,6 +96,7 @@ def _expression(value: object, declared: Declarations) -> tuple[Expression, bool
     with located(text=text):
         expression = parse_expression(text, declared.scope)
         _check_normal(expression, declared.scope)
+        _check_integrals(expression, declared)
         check_constants(expression, declared.parameters)
         return expression, _has_imaginary_part(expression, declared)
 
@@ -117,6 +119,7 @@ def _equation(
             left, right = parse_equation(value, scope)
             for side in (left, right):
                 _check_normal(side, scope)
+                _check_integrals(side, declared)
                 check_constants(side, declared.parameters)
             _check_fields(left - right, declared)
         return Equation(name, left, right, " ".join(value.split()))
@@ -150,6 +153,18 @@ def _check_normal(expression: Expression, scope: Scope) -> None:
         raise ProblemError("dn(...) needs a face: use it in a condition")
 
 
+def _check_integrals(expression: Expression, declared: Declarations) -> None:
+    """The range of a coordinate is the box's, not the shape's."""
+    if declared.shape is None:
+        return
+    names = [declared.axes[i].name for i in declared.shape.columns]
+    for node in walk(expression):
+        if isinstance(node, Integral) and node.variable in names:
+            raise ProblemError(
+                f"an integral over '{node.variable}' is not supported on a shape yet"
+            )
+
+
 def _has_normal(expression: Expression) -> bool:
     return any(isinstance(node, NormalDerivative) for node in walk(expression))
 
@@ -176,7 +191,7 @@ def _condition(name: str, value: object, declared: Declarations) -> Condition:
     texts = as_list(value["equation"])
     if not texts:
         raise ProblemError("the list is empty", key=f"{key}.equation")
-    scope = replace(declared.scope, normal=any(p.fixed for p in places))
+    scope = replace(declared.scope, normal=any(not p.inside for p in places))
     equations = tuple(
         _equation(text, name, f"{key}.equation", declared, scope) for text in texts
     )
@@ -194,6 +209,8 @@ def _check_faces(places: tuple[Place, ...], declared: Declarations) -> None:
         if names == ["t"]:
             message = "dn(...) is a derivative in space: write dt(...) in time"
             raise ProblemError(message)
+        if place.curve is not None:
+            continue
         face = place.face(declared)
         if face is None or face[0] in declared.periodic:
             raise ProblemError(

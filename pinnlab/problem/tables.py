@@ -9,9 +9,10 @@ from pinnlab.errors import ProblemError, nearest, quoted
 
 TABLES = (
     "title", "coordinates", "fields", "periodic", "parameters", "definitions",
-    "equations", "conditions", "exact", "outputs", "solver", "reference",
+    "geometry", "equations", "conditions", "exact", "outputs", "solver",
+    "reference",
 )  # fmt: skip
-NOT_YET = ("geometry", "regions", "data", "history")
+NOT_YET = ("regions", "data", "history")
 REQUIRED = ("coordinates", "fields", "equations")
 
 BEFORE_TABLES: Mapping[str, type | tuple[type, ...]] = {

@@ -14,7 +14,8 @@ def check_usage(table: Table) -> None:
     """
     if has_functions(table):
         return
-    sections = ("coordinates", "definitions", "parameters", "equations", "conditions")
+    sections = ("coordinates", "definitions", "parameters", "equations", "conditions",
+        "geometry")  # fmt: skip
     used: set[str] = set()
     for section in (*sections, "exact", "outputs"):
         for value in subtable(table, section).values():

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
-from pinnlab.grids import grid_axes, grid_points
+from pinnlab.grids import result_grid
 from pinnlab.reference import fourier, lines, waves
 from pinnlab.reference.collocation import collocate
 from pinnlab.reference.evolution import Evolution
@@ -47,7 +47,7 @@ def march_evolution(
     """
     begin = time.perf_counter()
     problem = evolution.problem
-    points = grid_points(problem, grid_axes(problem))
+    points = result_grid(problem).points
     make, limits = _choose(evolution, deadline)
     refined = refine(make, limits, points, error, deadline)
     return Reference(

@@ -31,6 +31,11 @@ def solve_reference(problem: Problem, *, error: float, seconds: float) -> Refere
         reference.at(np.array([[0.5, 0.1]]))
         ```
     """
+    if problem.shape is not None:
+        raise NoReference(
+            "no classical method here solves on shapes: give [exact], or the solution "
+            "of another program by [reference] file"
+        )
     begin = time.perf_counter()
     make_room()
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):

@@ -21,6 +21,7 @@ from pinnlab.equation.expression import (
 )
 from pinnlab.equation.structure import uses_fields
 from pinnlab.problem.problem import Place, Problem
+from pinnlab.problem.shape import SLACK
 
 
 FieldValues = Callable[[str, tuple[int, ...], np.ndarray], np.ndarray]
@@ -73,6 +74,11 @@ def holds(problem: Problem, place: Place, points: np.ndarray) -> np.ndarray:
     names = [a.name for a in problem.axes]
     for name, value in place.fixed:
         inside &= points[:, names.index(name)] == value
+    if (shape := problem.shape) is not None:
+        inside &= shape.contains(points)
+        if place.curve is not None:
+            away = place.curve.distance(points[:, shape.columns])
+            inside &= away <= SLACK * shape.size
     if place.where is not None:
         inside &= array_values(problem, (place.where,), points)[:, 0] != 0
     return inside

@@ -20,9 +20,9 @@ class Given:
 
 
 def given_values(system: System) -> list[Given]:
-    """The conditions of this kind that stand where some coordinate is fixed."""
+    """The conditions of this kind that stand on faces, edges or points."""
     point = tuple(Coordinate(n) for n in system.coordinates)
-    found = (_given(t, point) for t in system.conditions if t.place.fixed)
+    found = (_given(t, point) for t in system.conditions if not t.place.inside)
     return [g for g in found if g is not None]
 
 

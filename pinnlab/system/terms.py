@@ -5,9 +5,17 @@ from dataclasses import dataclass, replace
 
 from pinnlab.equation.calculus import expand
 from pinnlab.equation.complex_parts import split
-from pinnlab.equation.expression import ZERO, Coordinate, Expression, Field, walk
+from pinnlab.equation.expression import (
+    ZERO,
+    Coordinate,
+    Expression,
+    Field,
+    Number,
+    walk,
+)
 from pinnlab.errors import ProblemError
 from pinnlab.problem.problem import Equation, Place, Problem
+from pinnlab.sampling import is_empty
 
 
 @dataclass(frozen=True)
@@ -84,9 +92,15 @@ def condition_terms(problem: Problem) -> tuple[Term, ...]:
         several = len(condition.equations) > 1
         for i, equation in enumerate(condition.equations):
             name = f"{condition.name}.{i + 1}" if several else condition.name
-            for place in condition.on:
+            for place in _with_points(problem, condition.on):
                 found += _terms(problem, name, "condition", equation, place)
     return tuple(found)
+
+
+def _with_points(problem: Problem, places: tuple[Place, ...]) -> tuple[Place, ...]:
+    """Without the faces that "boundary and y < 0.5" leaves nothing of."""
+    kept = tuple(p for p in places if not (p.is_piece and is_empty(problem, p)))
+    return kept or places
 
 
 def _terms(
@@ -113,10 +127,14 @@ def _terms(
     ]
 
 
-def outward_normal(problem: Problem, place: Place) -> tuple[str, int] | None:
-    """The axis and sign of the outward normal where the place lies on one face."""
+def outward_normal(problem: Problem, place: Place) -> dict[str, Expression] | None:
+    """The components of the outward normal where the place lies on an edge."""
+    if place.curve is not None and problem.shape is not None:
+        names = [problem.axes[i].name for i in problem.shape.columns]
+        components = place.curve.normal(*(Coordinate(n) for n in names))
+        return dict(zip(names, components, strict=True))
     face = place.face(problem)
-    return None if face is None else (face[0], 1 if face[1] else -1)
+    return None if face is None else {face[0]: Number(1 if face[1] else -1)}
 
 
 def exact_solution(problem: Problem) -> dict[str, Expression]:

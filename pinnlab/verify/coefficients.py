@@ -219,7 +219,8 @@ def _grid(problem: Problem) -> np.ndarray:
     if dim <= MOST_CORNERS:
         special = np.stack(np.meshgrid(*[[0.0, 0.5, 1.0]] * dim), axis=-1)
         unit = np.concatenate([special.reshape(-1, dim), unit])
-    return lower + (upper - lower) * unit
+    points = lower + (upper - lower) * unit
+    return points if problem.shape is None else points[problem.shape.contains(points)]
 
 
 def _removable(problem: Problem, node: Expression, place: np.ndarray) -> bool:

@@ -12,6 +12,7 @@ from pinnlab.system.arrays import array_values
 from pinnlab.system.system import System
 from pinnlab.system.terms import EVERYWHERE, Term
 from pinnlab.verify.degenerate import ABSENT, matching_weights
+from pinnlab.verify.edges import edge_counts
 from pinnlab.verify.findings import Findings, listing
 from pinnlab.verify.linearized import atoms, linearize, slopes
 from pinnlab.verify.trial import random_state
@@ -30,6 +31,8 @@ def face_counts(system: System) -> Findings:
     """
     if any(not isinstance(t.residual, Expression) for t in system.equations):
         return Findings()
+    if system.problem.shape is not None:
+        return edge_counts(system)
     found = Findings()
     for axis, name in enumerate(system.coordinates):
         if name in system.problem.periodic:
