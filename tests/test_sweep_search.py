@@ -158,7 +158,7 @@ def test_a_search_goes_on_with_what_a_dead_driver_left(tmp_path: Path):
     text = SEARCH.replace("trials = 20", "trials = 6")
     experiment, folder = written(tmp_path, text), tmp_path / "out"
     with searching(experiment, no_gallery, folder) as trials:
-        asked = {r.id for r in trials.more(0, 3)}  # The driver dies here.
+        asked = {r.id for batch in trials.more(0, 3) for r in batch}  # The driver dies here.
     began: list[str] = []
 
     def work(job: Job) -> Outcome:
@@ -284,7 +284,7 @@ def test_a_seed_that_is_lost_counts_as_the_worst(
 def test_a_repeated_search_goes_on_in_the_middle_of_a_trial(tmp_path: Path):
     experiment, folder = written(tmp_path, REPEATED), tmp_path / "out"
     with searching(experiment, no_gallery, folder) as trials:
-        first, second, *_ = trials.more(0, 4)
+        (first,), (second,), *_ = trials.more(0, 4)
         repeated(Job(str(folder), first.id, "", 1, 0.0))
         trials.ended(first, Outcome.DONE)  # The driver dies here.
     began: list[str] = []

@@ -70,7 +70,7 @@ def train_members(
     - `pause`, `start`: as in `train`; a snapshot has all members.
 
     **Returns:** for each member what `train` returns; the times in its record are its
-    share, an equal part of those of all members.
+    share: equal parts of what was spent while it trained.
     """
     run = _Run(objectives, thetas, limits, keys, layout, observe, errors)
     run.pause = pause
@@ -297,8 +297,8 @@ class _Run:
         at, best = one.at.done, one.best
         ended = stalled or at == stage.iterations
         if ended or at % stage.look % row_steps(stage) == 0:
-            share = self.record.train_seconds / len(self.members)
-            row = Observation(stage.name, at, share, loss, best.size, best.error)
+            spent = one.record.train_seconds
+            row = Observation(stage.name, at, spent, loss, best.size, best.error)
             one.record.rows.append(row)
 
     def results(self) -> list[Trained]:
@@ -306,7 +306,6 @@ class _Run:
         found = []
         for index, m in enumerate(self.members):
             m.record.compile_seconds = self.record.compile_seconds / len(self.members)
-            m.record.train_seconds = self.record.train_seconds / len(self.members)
             objective = member(self.objectives, index)
             m.record.events += self.record.events
             stop = m.stop or Stop.ITERATIONS
@@ -323,3 +322,6 @@ class _Run:
         finally:
             spent = time.perf_counter() - began
             setattr(self.record, name, getattr(self.record, name) + spent)
+            sharing = self._active() or self.members
+            for m in sharing if name == "train_seconds" else ():
+                m.record.train_seconds += spent / len(sharing)

@@ -1,13 +1,10 @@
 """Runs that differ only in seeds and values of parameters, solved as one ensemble.
 
-The process of one run takes along all such runs that nobody works on: it holds their
-leases, and leaves a result of its own for each. Drivers need not know.
+The process of one run takes along those that a driver says, as far as nobody works on
+them: it holds their leases, and leaves a result of its own for each.
 """
 
-import dataclasses
-import json
 import time
-import tomllib
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -22,6 +19,7 @@ from pinnlab.sweep.folder import (
     State,
     files,
     forget_checkpoints,
+    load_plan,
     record_error,
     state,
     write_json,
@@ -34,20 +32,22 @@ PATIENCE = 3 * BEAT
 """Seconds in which the runs of a batch that was cut off must become free."""
 
 
-def solve_batch(folder: Path, plan: Plan, run: str, signals: Listener) -> None:
-    """Solve a run, and with it those that can share its compiled programs.
+def solve_batch(
+    folder: Path, run: str, along: tuple[str, ...], signals: Listener
+) -> None:
+    """Solve a run, and with it others that can share its compiled programs.
 
     A run without a result has its reason recorded. The first run's lease is the
     caller's. Goes on from the checkpoint of an attempt that was cut off, with the same
     runs; where one of them is in other hands, it starts anew with those that are free.
     """
-    own = files(folder, run)
+    plan, own = load_plan(folder), files(folder, run)
     with ExitStack() as leases:
         runs = _taken_again(folder, plan, run, leases)
         resume = bool(runs)
         if not resume:
             forget_checkpoints(folder, run)
-            runs = _taken(folder, plan, run, leases)
+            runs = _taken(folder, [plan.run(n) for n in (run, *along)], leases)
         own.batch.parent.mkdir(exist_ok=True)
         write_json(own.batch, {"runs": [r.id for r in runs]})
         keeper = Keeper(own.checkpoint, resume=resume, say=_say, signals=signals)
@@ -58,29 +58,6 @@ def solve_batch(folder: Path, plan: Plan, run: str, signals: Listener) -> None:
                 _save(folder, one, solved)
             keeper.finish()
             own.batch.unlink(missing_ok=True)
-
-
-def kind(run: Run) -> str:
-    """Equal for runs that differ in nothing but seeds and values of parameters."""
-    table: dict[str, object] = tomllib.loads(run.problem)
-    parameters = table.get("parameters")
-    if isinstance(parameters, dict):
-        numbers = {k: isinstance(v, int | float) or v for k, v in parameters.items()}
-        table["parameters"] = numbers
-    content = run.name, run.target, run.budget, run.reference, table
-    return json.dumps(content, sort_keys=True, default=str)
-
-
-def merged(plan: Plan) -> list[Run]:
-    """One run for all of a kind, with the sum of their budgets."""
-    found: dict[str, Run] = {}
-    for run in plan.runs:
-        name = kind(run)
-        before = found[name].budget if name in found else 0.0
-        found[name] = dataclasses.replace(
-            found.get(name, run), budget=before + run.budget
-        )
-    return list(found.values())
 
 
 def _solved(
@@ -107,14 +84,11 @@ def _save(folder: Path, run: Run, solved: Solution | FloatingPointError) -> None
         own.error.unlink(missing_ok=True)
 
 
-def _taken(folder: Path, plan: Plan, run: str, leases: ExitStack) -> list[Run]:
-    """The run and those like it that are missing and not leased, leased meanwhile."""
-    found = [plan.run(run)]
-    wanted = kind(found[0])
-    for other in plan.runs:
-        if other.id == run or kind(other) != wanted or waits(folder, other.id):
-            continue
-        if state(folder, other.id) is not State.MISSING:
+def _taken(folder: Path, runs: list[Run], leases: ExitStack) -> list[Run]:
+    """The first run, and those others that are missing and not leased, leased now."""
+    found = runs[:1]
+    for other in runs[1:]:
+        if waits(folder, other.id) or state(folder, other.id) is not State.MISSING:
             continue
         lease = leases.enter_context(claimed(files(folder, other.id).lease))
         if lease is not None and state(folder, other.id) is not State.DONE:

@@ -6,14 +6,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
 from pinnlab.sweep.batches import waits
 from pinnlab.sweep.beacon import claimed, gone, lost
 from pinnlab.sweep.child import STOPPED
-from pinnlab.sweep.folder import Files, drivers, files, record_error
+from pinnlab.sweep.folder import (
+    Files,
+    drivers,
+    files,
+    forget_checkpoints,
+    record_error,
+)
 from pinnlab.sweep.spent import Spent
 
 
@@ -49,6 +55,7 @@ class Job:
     - `driver`: the name of the driver's beacon; without it the run stops.
     - `cpus`: cores that it may use; `seconds`: the most that all attempts at it may
       take until it is done or fails, 0 for no limit.
+    - `along`: the other runs of its batch.
     """
 
     folder: str
@@ -56,6 +63,7 @@ class Job:
     driver: str
     cpus: int
     seconds: float
+    along: tuple[str, ...] = ()
 
 
 def supervise(
@@ -86,7 +94,8 @@ def supervise(
             return Outcome.BUSY
         if gone(_driver(job)):
             return Outcome.STOPPED
-        own.error.unlink(missing_ok=True)
+        for name in (job.run, *job.along):
+            files(Path(job.folder), name).error.unlink(missing_ok=True)
         outcome = _attempts(job, own, lease, devices, leaving)
         if outcome is not Outcome.STOPPED:
             own.spent.unlink(missing_ok=True)
@@ -95,7 +104,8 @@ def supervise(
 
 def command(job: Job) -> list[str]:
     """What is started for a run."""
-    return [sys.executable, "-m", "pinnlab.sweep.child", job.folder, job.run]
+    this = sys.executable, "-m", "pinnlab.sweep.child"
+    return [*this, job.folder, job.run, *job.along]
 
 
 def _driver(job: Job) -> Path:
@@ -111,7 +121,11 @@ def _attempts(
 ) -> Outcome:
     """Start a run until it ends by itself, or is told to stop."""
     code: int | None = 0
-    for _ in range(ATTEMPTS):
+    for attempt in range(ATTEMPTS):
+        if job.along and attempt == ATTEMPTS - 1:
+            # All together may have been too much for the memory.
+            forget_checkpoints(Path(job.folder), job.run)
+            job = replace(job, along=())
         code = _attempt(job, own, lease, devices, leaving)
         own.going.unlink(missing_ok=True)
         if own.result.exists():

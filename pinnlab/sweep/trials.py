@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pinnlab.errors import ProblemError
+from pinnlab.sweep.alike import Runs
 from pinnlab.sweep.axes import left_out
 from pinnlab.sweep.beacon import claimed
 from pinnlab.sweep.candidates import (
@@ -123,12 +124,12 @@ class Trials:
         """Runs that were not given out: also those that an earlier driver left."""
         return self._unasked * self._search.repetitions + len(self._queue)
 
-    def more(self, busy: int, size: int) -> list[Run]:
+    def more(self, busy: int, size: int) -> list[Runs]:
         """The runs of the next trials, as many as there is place for."""
-        found: list[Run] = []
+        found: list[Runs] = []
         while self.waiting and busy + len(found) < size:
             if self._queue:
-                found.append(self._queue.pop(0))
+                found.append((self._queue.pop(0),))
             else:
                 self._begin(self._next())
         return found

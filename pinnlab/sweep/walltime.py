@@ -1,13 +1,16 @@
 """How runs fit into the jobs of a cluster: in one, or in several one after another."""
 
+from dataclasses import replace
+
 from pinnlab.errors import ProblemError
 from pinnlab.keeper import PERIOD
 from pinnlab.problem.file import loads_problem
 from pinnlab.routes import ROUTE_SHARE, only_trains
 from pinnlab.settings import read_settings
-from pinnlab.sweep.batch import merged
+from pinnlab.sweep.alike import batched
 from pinnlab.sweep.checks import STARTING, longest_span, verification
 from pinnlab.sweep.plan import Plan, Run
+from pinnlab.sweep.sharing import Batch
 
 
 ENDING = 120.0
@@ -20,7 +23,7 @@ def lifetime(on: str, plan: Plan) -> float:
     Raises `ProblemError` where a run could not get on in so short a job.
     """
     walltime = plan.jobs[on].walltime
-    least = max(least_span(r, plan.batch) for r in _processes(plan))
+    least = max(least_span(r, _asked(plan)) for r in _processes(plan))
     if walltime - ENDING < least:
         message = (
             f"{walltime:g} s are too short for a run, which needs about {least:g} s "
@@ -36,11 +39,11 @@ def longer_than_a_job(on: str, plan: Plan) -> str:
     Raises `ProblemError` as `lifetime` does.
     """
     works = lifetime(on, plan)
-    spans = [_whole_span(r, plan.batch) for r in _processes(plan)]
+    spans = [_whole_span(r, _asked(plan)) for r in _processes(plan)]
     longer = [span for span in spans if span > works]
     if not longer:
         return ""
-    what = "batches" if plan.batch else "runs"
+    what = "batches" if _asked(plan) else "runs"
     return (
         f"{len(longer)} of {len(spans)} {what} may take up to {max(longer):g} s, and "
         f"a job works for {works:g} s ({on}.walltime): they go on in the next one from "
@@ -70,8 +73,18 @@ def least_span(run: Run, batch: bool = False) -> float:
 
 
 def _processes(plan: Plan) -> list[Run]:
-    """A run for each process: a batch is like one run with the sum of the budgets."""
-    return merged(plan) if plan.batch else list(plan.runs)
+    """A run for each process: a batch is like one run with the sum of the budgets.
+
+    Batches that nobody asked for are made so small that they fit.
+    """
+    if not _asked(plan):
+        return list(plan.runs)
+    batches = batched(plan.runs, plan, 1)
+    return [replace(b[0], budget=sum(r.budget for r in b)) for b in batches]
+
+
+def _asked(plan: Plan) -> bool:
+    return plan.batch is Batch.ALWAYS
 
 
 def _whole_span(run: Run, batch: bool) -> float:
