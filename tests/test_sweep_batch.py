@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from pinnlab.cli.main import app
 from pinnlab.cli.sweep_table import SweepProgress
 from pinnlab.errors import ProblemError
+from pinnlab.record import Observation
 from pinnlab.signals import Listener
 from pinnlab.solution import Solution
 from pinnlab.sweep import batch, child
@@ -33,6 +34,7 @@ from pinnlab.sweep.folder import (
     state,
     write_json,
 )
+from pinnlab.sweep.going import Going, going
 from pinnlab.sweep.plan import Plan, plan_table, read_plan
 from pinnlab.sweep.pools import settled
 from pinnlab.sweep.sharing import Batch
@@ -63,9 +65,13 @@ def test_a_process_takes_along_the_runs_that_nobody_works_on(tmp_path, monkeypat
     files(tmp_path, done.id).result.touch()
     asked = []
 
-    def lost(members, *, target, budget, reference, progress, keeper):
+    def lost(members, *, target, budget, reference, keeper, watch):
         assert not keeper.resume and keeper.path == files(tmp_path, first.id).checkpoint
         held = [state(tmp_path, r.id) for r in like]
+        watch(1, Observation("adam", 3, 15.0, 1.0, 4e-3, None))
+        found = going(tmp_path, free.id)
+        assert found == Going("adam", 3, 15.0, 60.0, 4e-3)
+        assert going(tmp_path, first.id) is None
         asked.append(([m.seed for m in members], budget, held))
         return [FloatingPointError(f"seed {m.seed} is lost") for m in members]
 
@@ -277,6 +283,21 @@ def test_runs_that_fail_together_are_solved_alone(tmp_path, monkeypatch):
     child.main(tmp_path, first, (second,))
     assert asked == [plan.runs[0].seed] and read_error(tmp_path, first) == "alone"
     assert state(tmp_path, second) is State.MISSING and not batches(tmp_path)
+
+
+def test_what_a_search_does_not_want_any_more_is_not_written(tmp_path, monkeypatch):
+    plan = in_folder(tmp_path, AXES)
+    first, second, *_ = (r.id for r in plan.runs)
+
+    def lost(members, **rest):
+        write_json(files(tmp_path, second).pruned, {})
+        return [FloatingPointError("lost")] * len(members)
+
+    monkeypatch.setattr(batch, "solve_members", lost)
+    solve_spec(tmp_path, first, Listener(), (second,))
+    assert state(tmp_path, first) is State.FAILED
+    assert state(tmp_path, second) is State.PRUNED
+    assert not files(tmp_path, second).error.exists()
 
 
 def test_seeds_are_solved_by_one_process_unasked(tmp_path):

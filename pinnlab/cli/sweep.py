@@ -87,7 +87,7 @@ def run(
     from pinnlab.sweep.experiment import load_experiment
     from pinnlab.sweep.folder import save_plan
     from pinnlab.sweep.plan import make_plan
-    from pinnlab.sweep.pools import check_place
+    from pinnlab.sweep.pools import check_place, settled
     from pinnlab.sweep.resources import SCHEDULERS
     from pinnlab.sweep.trials import searching
 
@@ -107,7 +107,8 @@ def run(
 
             typer.echo(job_script(on, plan, folder / "jobs"), nl=False)
     elif search:
-        with searching(loaded, find_problem, folder) as trials:
+        _, seconds = settled(on, plan)
+        with searching(loaded, find_problem, folder, seconds) as trials:
             ending, rows = _drive(folder, plan, on, workers, as_json, trials)
             _say_best(trials)
         passed = any(r.passed for r in rows)
@@ -230,6 +231,7 @@ def _announce(
     from pinnlab.sweep.drive import Missing
     from pinnlab.sweep.pools import pool_size, settled
     from pinnlab.sweep.resources import SCHEDULERS
+    from pinnlab.sweep.sharing import Batch
 
     if on in SCHEDULERS:
         from pinnlab.sweep.walltime import longer_than_a_job
@@ -253,6 +255,8 @@ def _announce(
     if not search:
         batches = Missing(folder, *settled(on, plan)).more(0, size)
         typer.echo(in_words(batches), err=True)
+    elif search.repetitions > 1 and plan.batch is not Batch.NEVER:
+        typer.echo("the seeds of a trial share a process where they can", err=True)
 
 
 def _drive_plan(

@@ -11,6 +11,7 @@ from pinnlab.assembly import network_of, scaled_network_of
 from pinnlab.ensemble.ensemble import Ensemble
 from pinnlab.ensemble.groups import Found, keeper_of, trained_in_groups
 from pinnlab.ensemble.programs import Layout
+from pinnlab.ensemble.train import Watch
 from pinnlab.errors import ProblemError, nearest
 from pinnlab.grids import grid_axes, grid_points
 from pinnlab.keeper import Keeper
@@ -153,8 +154,13 @@ def solve_members(
     checked: Preflight | None = None,
     layout: Layout | None = None,
     keeper: Keeper | None = None,
+    watch: Watch | None = None,
 ) -> list[Solution | FloatingPointError]:
     """Solve and verify members that may have different problems.
+
+    **Arguments:**
+
+    - `watch`: told about every member that trains with others.
 
     **Returns:** for each member its solution, or why it has none; a member that an
     interrupt did not let begin is left out at the end.
@@ -169,7 +175,7 @@ def solve_members(
         if examined[id(p)].errors:
             raise ProblemError("\n".join(examined[id(p)].errors), file=p.file)
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
-        found = _outcomes(members, job, layout)
+        found = _outcomes(members, job, layout, watch)
         solutions: dict[int, Solution | FloatingPointError] = {}
         for p in problems:
             alike = [i for i in range(len(found)) if members[i].problem is p]
@@ -181,7 +187,10 @@ def solve_members(
 
 
 def _outcomes(
-    members: Sequence[Member], job: Job, layout: Layout | None
+    members: Sequence[Member],
+    job: Job,
+    layout: Layout | None,
+    watch: Watch | None,
 ) -> list[Found]:
     """Members that only train together, the others one after another."""
     settings = {
@@ -194,7 +203,8 @@ def _outcomes(
             raise ProblemError(message, file=m.problem.file, key=key, hint=hint)
     if all(only_trains(m.problem, settings[id(m.problem)]) for m in members):
         make_room()
-        return trained_in_groups(_prepared(members, settings, job), job, layout)
+        prepared = _prepared(members, settings, job)
+        return trained_in_groups(prepared, job, layout, watch)
     found: list[Found] = []
     left = job.budget
     for i, m in enumerate(members):

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from pinnlab.ensemble.solve import Member, solve_members
+from pinnlab.ensemble.train import Watch
 from pinnlab.keeper import Keeper
 from pinnlab.problem.file import loads_problem
 from pinnlab.signals import Listener
@@ -51,7 +52,7 @@ def solve_batch(
         own.batch.parent.mkdir(exist_ok=True)
         write_json(own.batch, {"runs": [r.id for r in runs]})
         keeper = Keeper(own.checkpoint, resume=resume, say=_say, signals=signals)
-        found = _solved(runs, Reporter(own.going), keeper)
+        found = _solved(runs, _watching(folder, runs), keeper)
         with signals.deferred():
             # The one whose checkpoint it is comes last: until then all can be repeated.
             for one, solved in reversed(list(zip(runs, found, strict=False))):
@@ -60,8 +61,14 @@ def solve_batch(
             own.batch.unlink(missing_ok=True)
 
 
+def _watching(folder: Path, runs: list[Run]) -> Watch:
+    """Every run reports how it goes on by itself."""
+    reporters = [Reporter(files(folder, run.id).going) for run in runs]
+    return lambda index, row: reporters[index].update(row, runs[index].budget)
+
+
 def _solved(
-    runs: list[Run], progress: Reporter, keeper: Keeper
+    runs: list[Run], watch: Watch, keeper: Keeper
 ) -> list[Solution | FloatingPointError]:
     problems = {r.problem: loads_problem(r.problem, r.name) for r in runs}
     first = runs[0]
@@ -69,14 +76,16 @@ def _solved(
         [Member(problems[r.problem], r.seed) for r in runs],
         target=first.target,
         budget=first.budget * len(runs),
-        progress=progress,
         reference=first.reference,
         keeper=keeper,
+        watch=watch,
     )
 
 
 def _save(folder: Path, run: Run, solved: Solution | FloatingPointError) -> None:
     own = files(folder, run.id)
+    if own.pruned.exists():
+        return
     if isinstance(solved, FloatingPointError):
         record_error(folder, run.id, type(solved).__name__, str(solved))
     elif not own.result.exists():

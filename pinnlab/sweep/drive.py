@@ -21,17 +21,12 @@ from pinnlab.sweep.folder import State, drivers, record_error, state
 from pinnlab.sweep.plan import Plan, Run
 from pinnlab.sweep.pools import Pool
 from pinnlab.sweep.resources import Resources
-from pinnlab.sweep.supervise import LOOK, POLL, Job, Outcome
+from pinnlab.sweep.supervise import LOOK, OUTCOMES, POLL, Job, Outcome
 from pinnlab.sweep.table import Row, read_row
 
 
 PATIENCE = 3.0
 """Seconds until a run that another driver works on is asked for again."""
-ENDED = {
-    State.DONE: Outcome.DONE,
-    State.FAILED: Outcome.FAILED,
-    State.PRUNED: Outcome.PRUNED,
-}
 
 
 @dataclass(frozen=True)
@@ -234,9 +229,9 @@ class _Round:
         """Those that have not ended. Another driver may have found that one fails."""
         states = [state(self.folder, run.id) for run in runs]
         for run, found in zip(runs, states, strict=True):
-            if found in ENDED:
-                self._ended(work, run, ENDED[found])
-        return tuple(r for r, s in zip(runs, states, strict=True) if s not in ENDED)
+            if found in OUTCOMES:
+                self._ended(work, run, OUTCOMES[found])
+        return tuple(r for r, s in zip(runs, states, strict=True) if s not in OUTCOMES)
 
     def _ended(self, work: Work, run: Run, outcome: Outcome) -> None:
         found = self.tally

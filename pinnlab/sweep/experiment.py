@@ -123,10 +123,11 @@ def _experiment(table: Mapping[str, object], path: Path) -> Experiment:
         reference=boolean(table.get("reference", True), "reference"),
         batch=read_batch(table.get("batch", "auto")),
     )
-    if search and experiment.batch is Batch.ALWAYS:
-        raise ProblemError("a search chooses one run after another", key="batch")
     if search:
         factors, search = _searched(varied, search)
+        if experiment.batch is Batch.ALWAYS and search.repetitions == 1:
+            message = "the seeds of a trial are a batch, and there is one"
+            raise ProblemError(message, key="batch", hint="add search.seeds = 3")
         return dataclasses.replace(experiment, axes=(), search=search, factors=factors)
     if design:
         axes = _drawn(design, varied, exclusions)

@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
-from pinnlab.sweep.batches import waits
+from pinnlab.sweep.batches import unwanted, waits
 from pinnlab.sweep.beacon import claimed, gone, lost
 from pinnlab.sweep.child import STOPPED
 from pinnlab.sweep.folder import (
     Files,
+    State,
     drivers,
     files,
     forget_checkpoints,
@@ -46,6 +47,14 @@ class Outcome(Enum):
     PRUNED = "pruned"
     STOPPED = "stopped"
     BUSY = "busy"
+
+
+OUTCOMES = {
+    State.DONE: Outcome.DONE,
+    State.FAILED: Outcome.FAILED,
+    State.PRUNED: Outcome.PRUNED,
+}
+"""How runs of these states ended."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +136,8 @@ def _attempts(
             forget_checkpoints(Path(job.folder), job.run)
             job = replace(job, along=())
         code = _attempt(job, own, lease, devices, leaving)
-        own.going.unlink(missing_ok=True)
+        for name in (job.run, *job.along):
+            files(Path(job.folder), name).going.unlink(missing_ok=True)
         if own.result.exists():
             return Outcome.DONE
         if own.pruned.exists():
@@ -166,7 +176,7 @@ def _attempt(
                 if time.monotonic() - looked < LOOK:
                     continue
                 looked = time.monotonic()
-                if lost(lease) or own.pruned.exists():
+                if lost(lease) or unwanted(Path(job.folder), job.run):
                     return None
                 if leaving() or gone(_driver(job)):
                     _ask_to_stop(process)
