@@ -1,6 +1,7 @@
 """Runs that differ only in numbers are one ensemble, each with a result of its own."""
 
 import dataclasses
+import json
 import math
 from contextlib import nullcontext
 from pathlib import Path
@@ -12,7 +13,7 @@ from typer.testing import CliRunner
 
 from pinnlab.cli.main import app
 from pinnlab.cli.sweep_table import SweepProgress
-from pinnlab.errors import ProblemError
+from pinnlab.errors import Preempted, ProblemError
 from pinnlab.record import Observation
 from pinnlab.signals import Listener
 from pinnlab.solution import Solution
@@ -26,6 +27,7 @@ from pinnlab.sweep.drive import Ending, Tally
 from pinnlab.sweep.folder import (
     State,
     batches,
+    drivers,
     files,
     load_plan,
     read_error,
@@ -46,7 +48,11 @@ AXES = """batch = true
 "parameters.r" = [1, 2.5]
 solver.network.width = [4, 6]
 seed = [0, 1]
+[solver]
+strategy = "nonlinear"
+iterations = 10
 """
+IN_TURN = "batch = true\nreference = false\n[axes]\nseed = [0, 1, 2]\n"
 
 
 def in_folder(folder: Path, text: str) -> Plan:
@@ -65,7 +71,7 @@ def test_a_process_takes_along_the_runs_that_nobody_works_on(tmp_path, monkeypat
     files(tmp_path, done.id).result.touch()
     asked = []
 
-    def lost(members, *, target, budget, reference, keeper, watch):
+    def lost(members, *, target, budget, reference, keeper, watch, keepers, done):
         assert not keeper.resume and keeper.path == files(tmp_path, first.id).checkpoint
         held = [state(tmp_path, r.id) for r in like]
         watch(1, Observation("adam", 3, 15.0, 1.0, 4e-3, None))
@@ -185,7 +191,7 @@ def test_runs_share_processes_unasked_and_leave_no_worker_idle(tmp_path):
     assert sizes(tmp_path, "batch = true\n" + text, 4) == [20]
     assert sizes(tmp_path, "batch = false\n" + text, 4) == [1] * 20
     # Runs of two kinds, each of which has a worker.
-    kinds = AXES.replace("batch = true\n", "") + TRAINS.replace("network.width = 4", "")
+    kinds = AXES.replace("batch = true\n", "")
     assert sizes(tmp_path, kinds, 2) == [4, 4]
 
 
@@ -298,6 +304,63 @@ def test_what_a_search_does_not_want_any_more_is_not_written(tmp_path, monkeypat
     assert state(tmp_path, first) is State.FAILED
     assert state(tmp_path, second) is State.PRUNED
     assert not files(tmp_path, second).error.exists()
+
+
+def test_what_is_done_in_a_batch_is_not_done_again(tmp_path, monkeypatch):
+    runs = in_folder(tmp_path, IN_TURN).runs
+    first, second, third = (r.id for r in runs)
+    asked = []
+
+    def stopped(members, *, keepers, done, **rest):
+        resumed = [k.resume for k in keepers]
+        held = [state(tmp_path, r.id) is State.RUNNING for r in runs]
+        asked.append(([m.seed for m in members], resumed, held))
+        done(0, FloatingPointError("lost"))
+        keepers[1].path.touch()
+        raise Preempted("stopped")
+
+    monkeypatch.setattr(batch, "solve_members", stopped)
+    for name, along in ((first, (second, third)), (second, (third,))):
+        with pytest.raises(Preempted):
+            solve_spec(tmp_path, name, Listener(), along)
+    assert asked == [
+        ([0, 1, 2], [False, False, False], [False, True, True]),
+        ([1, 2], [True, False], [False, False, True]),
+    ]
+    found = [state(tmp_path, r.id) for r in runs]
+    assert found == [State.FAILED, State.FAILED, State.MISSING]
+    assert not batches(tmp_path) and not waits(tmp_path, third)
+
+
+# The solver, ended as soon as the first run of a batch has its result.
+ENDED = """
+import os, sys
+from pathlib import Path
+from pinnlab.sweep import batch, child
+save = batch._save
+def last(folder, run, solved):
+    save(folder, run, solved)
+    os.kill(os.getpid(), 9)
+batch._save = last
+child.main(Path(sys.argv[1]), sys.argv[2], tuple(sys.argv[3:]))
+"""
+
+
+def test_a_batch_that_was_ended_leaves_what_was_done(tmp_path, monkeypatch):
+    standing_in(monkeypatch, ENDED)
+    plan, folder = planned(tmp_path, IN_TURN.replace(", 2", "")), tmp_path / "out"
+    save_plan(folder, plan)
+    first, second = (r.id for r in plan.runs)
+    (drivers(folder) / "driver-a").write_text(json.dumps({"machine": ""}))
+    job = Job(str(folder), first, "driver-a", 1, 0.0, (second,))
+    assert supervise(job) is Outcome.DONE
+    assert [state(folder, r.id) for r in plan.runs] == [State.DONE, State.MISSING]
+    kept = files(folder, first).result
+    before = kept.stat().st_mtime_ns
+    assert driven(folder, plan, 1) == Ending(2, 0, False)
+    assert kept.stat().st_mtime_ns == before
+    seeds = [Solution.load(files(folder, r.id).result).seed for r in plan.runs]
+    assert seeds == [0, 1]
 
 
 def test_seeds_are_solved_by_one_process_unasked(tmp_path):

@@ -298,8 +298,8 @@ class _Run:
             first = min(rows, key=lambda row: row.heldout)
             self.observe(dataclasses.replace(first, elapsed=self.record.train_seconds))
         share = self.record.train_seconds / len(self.members)
-        for index, m in enumerate(self.members if self.watch else ()):
-            if m.record.rows:
+        for index, m in enumerate(self.members):
+            if self.watch and m.record.rows:
                 self.watch(index, dataclasses.replace(m.record.rows[-1], elapsed=share))
 
     def _tell(self, stage: Stage, one: MemberState, loss: float, stalled: bool) -> None:

@@ -5,11 +5,13 @@ them: it holds their leases, and leaves a result of its own for each.
 """
 
 import time
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from pinnlab.ensemble.solve import Member, solve_members
-from pinnlab.ensemble.train import Watch
+from pinnlab.checkpoint import kept
+from pinnlab.ensemble.member import Member
+from pinnlab.ensemble.solve import all_train, solve_members
 from pinnlab.keeper import Keeper
 from pinnlab.problem.file import loads_problem
 from pinnlab.signals import Listener
@@ -29,6 +31,7 @@ from pinnlab.sweep.going import Reporter
 from pinnlab.sweep.plan import Plan, Run
 
 
+Solved = Solution | FloatingPointError
 PATIENCE = 3 * BEAT
 """Seconds in which the runs of a batch that was cut off must become free."""
 
@@ -39,20 +42,34 @@ def solve_batch(
     """Solve a run, and with it others that can share its compiled programs.
 
     A run without a result has its reason recorded. The first run's lease is the
-    caller's. Goes on from the checkpoint of an attempt that was cut off, with the same
-    runs; where one of them is in other hands, it starts anew with those that are free.
+    caller's. Runs that only train do so together; others are solved one after another.
     """
-    plan, own = load_plan(folder), files(folder, run)
+    plan = load_plan(folder)
+    wanted = [plan.run(name) for name in (run, *along)]
+    if all_train([m.problem for m in _members(wanted)]):
+        _together(folder, plan, wanted, signals)
+    else:
+        _in_turn(folder, wanted, signals)
+
+
+def _together(folder: Path, plan: Plan, wanted: list[Run], signals: Listener) -> None:
+    """Train the runs in one program.
+
+    Goes on from the checkpoint of an attempt that was cut off, with the same runs;
+    where one of them is in other hands, it starts anew with those that are free.
+    """
+    run = wanted[0].id
+    own = files(folder, run)
     with ExitStack() as leases:
         runs = _taken_again(folder, plan, run, leases)
         resume = bool(runs)
         if not resume:
             forget_checkpoints(folder, run)
-            runs = _taken(folder, [plan.run(n) for n in (run, *along)], leases)
+            runs = _taken(folder, wanted, leases)
         own.batch.parent.mkdir(exist_ok=True)
         write_json(own.batch, {"runs": [r.id for r in runs]})
         keeper = Keeper(own.checkpoint, resume=resume, say=_say, signals=signals)
-        found = _solved(runs, _watching(folder, runs), keeper)
+        found = _solved(folder, runs, keeper=keeper)
         with signals.deferred():
             # The one whose checkpoint it is comes last: until then all can be repeated.
             for one, solved in reversed(list(zip(runs, found, strict=False))):
@@ -61,28 +78,58 @@ def solve_batch(
             own.batch.unlink(missing_ok=True)
 
 
-def _watching(folder: Path, runs: list[Run]) -> Watch:
-    """Every run reports how it goes on by itself."""
-    reporters = [Reporter(files(folder, run.id).going) for run in runs]
-    return lambda index, row: reporters[index].update(row, runs[index].budget)
+def _in_turn(folder: Path, wanted: list[Run], signals: Listener) -> None:
+    """Solve one run after another; each has its result as soon as it is there.
+
+    So what was stopped goes on where it was: those that are done are not among the runs
+    of the next attempt, and the one that was at work has a checkpoint of its own.
+    """
+    with ExitStack() as leases:
+        runs = _taken(folder, wanted, leases)
+        keepers = [_keeper(folder, run, signals) for run in runs]
+
+        def done(index: int, solved: Solved) -> None:
+            with signals.deferred():
+                _save(folder, runs[index], solved)
+                keepers[index].finish()
+
+        _solved(folder, runs, keepers=keepers, done=done)
+
+
+def _keeper(folder: Path, run: Run, signals: Listener) -> Keeper:
+    path = files(folder, run.id).checkpoint
+    return Keeper(path, resume=kept(path), say=_say, signals=signals)
 
 
 def _solved(
-    runs: list[Run], watch: Watch, keeper: Keeper
-) -> list[Solution | FloatingPointError]:
-    problems = {r.problem: loads_problem(r.problem, r.name) for r in runs}
+    folder: Path,
+    runs: list[Run],
+    *,
+    keeper: Keeper | None = None,
+    keepers: Sequence[Keeper] | None = None,
+    done: Callable[[int, Solved], None] = lambda index, solved: None,
+) -> list[Solved]:
+    """Solve runs that are alike; each reports by itself how it goes on."""
     first = runs[0]
+    reporters = [Reporter(files(folder, run.id).going) for run in runs]
     return solve_members(
-        [Member(problems[r.problem], r.seed) for r in runs],
+        _members(runs),
         target=first.target,
         budget=first.budget * len(runs),
         reference=first.reference,
+        watch=lambda index, row: reporters[index].update(row, runs[index].budget),
         keeper=keeper,
-        watch=watch,
+        keepers=keepers,
+        done=done,
     )
 
 
-def _save(folder: Path, run: Run, solved: Solution | FloatingPointError) -> None:
+def _members(runs: list[Run]) -> list[Member]:
+    problems = {r.problem: loads_problem(r.problem, r.name) for r in runs}
+    return [Member(problems[r.problem], r.seed) for r in runs]
+
+
+def _save(folder: Path, run: Run, solved: Solved) -> None:
     own = files(folder, run.id)
     if own.pruned.exists():
         return

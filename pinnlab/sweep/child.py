@@ -80,7 +80,7 @@ def solve_spec(
             solve_batch(folder, run, along, signals)
             return
         except (MemoryError, RuntimeError) as error:
-            if signals.received is not None:
+            if signals.received is not None or files(folder, run).result.exists():
                 raise
             _say(f"several together failed, now alone: {error}")
             forget_checkpoints(folder, run)
