@@ -370,11 +370,14 @@ def test_a_batch_is_ended_when_all_its_seeds_are_hopeless(
     with ThreadPoolExecutor(1) as thread:
         outcome = thread.submit(supervise.supervise, job)
         assert eventually((folder / "started").exists)
+        files(folder, first).checkpoint.touch()
         write_json(files(folder, first).pruned, {})
         with pytest.raises(TimeoutError):
             outcome.result(0.5)
         write_json(files(folder, second).pruned, {})
         assert outcome.result(30) is Outcome.PRUNED
+    assert not files(folder, first).checkpoint.exists()
+    assert not files(folder, first).batch.exists()
     assert not (folder / "asked").exists()
 
 

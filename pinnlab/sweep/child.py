@@ -85,6 +85,7 @@ def solve_spec(
             _say(f"several together failed, now alone: {error}")
             forget_checkpoints(folder, run)
     own = files(folder, run)
+    own.batch.unlink(missing_ok=True)
     spec = read_json(own.spec)
     resume = kept(own.checkpoint)
     keeper = Keeper(own.checkpoint, resume=resume, say=_say, signals=signals)

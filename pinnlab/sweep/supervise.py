@@ -106,6 +106,8 @@ def supervise(
         for name in (job.run, *job.along):
             files(Path(job.folder), name).error.unlink(missing_ok=True)
         outcome = _attempts(job, own, lease, devices, leaving)
+        if outcome is Outcome.PRUNED:
+            forget_checkpoints(Path(job.folder), job.run)
         if outcome is not Outcome.STOPPED:
             own.spent.unlink(missing_ok=True)
         return outcome
