@@ -25,6 +25,12 @@ FIRST = 0.5
 the first is resolved."""
 
 
+def may_correct(settings: Settings) -> bool:
+    """Whether a second stage may follow the first."""
+    wanted = settings.second_stage
+    return wanted == "on" or (wanted == "auto" and not settings.iterations)
+
+
 def with_correction(
     system: System, plan: Plan, scales: tuple[float, ...], seed: int
 ) -> tuple[Stage, ...]:
@@ -34,12 +40,11 @@ def with_correction(
     often the better use of the time.
     """
     settings, (*before, last) = plan.settings, plan.stages
-    wanted = settings.second_stage
-    if wanted == "off" or (wanted == "auto" and settings.iterations):
+    if not may_correct(settings):
         return plan.stages
     _, net_key, _ = jax.random.split(jax.random.key(seed), 3)
     begin = correcting(system, settings, scales, net_key)
-    is_timed = wanted == "on" and not settings.iterations
+    is_timed = settings.second_stage == "on" and not settings.iterations
     first = replace(last, share=FIRST) if is_timed else last
     return (*before, first, replace(last, name="correction", begin=begin))
 

@@ -116,6 +116,9 @@ def test_members_stop_on_their_own_as_they_do_alone(pair):
     first, second = together(pair, stage, Layout(0), limits=limits)
     assert first.stop is second.stop is Stop.TARGET
     assert first.record.iterations != second.record.iterations
+    # Who stops first is not charged for what the others do then.
+    ends = sorted((first.record, second.record), key=lambda r: r.iterations)
+    assert ends[0].train_seconds < ends[1].train_seconds
     same_as_alone(second, stage, limits)
 
 

@@ -14,6 +14,7 @@ from test_sweep_experiment import planned
 
 from pinnlab.solution import Solution
 from pinnlab.sweep import child, supervise
+from pinnlab.sweep.alike import Runs
 from pinnlab.sweep.drive import Ending, Tally, cancel, drive
 from pinnlab.sweep.folder import (
     State,
@@ -24,7 +25,7 @@ from pinnlab.sweep.folder import (
     state,
     write_json,
 )
-from pinnlab.sweep.plan import Plan, Run
+from pinnlab.sweep.plan import Plan
 from pinnlab.sweep.pools import local_pool
 from pinnlab.sweep.supervise import Job
 from pinnlab.sweep.table import collect
@@ -54,7 +55,7 @@ KILLED = "import os, sys; print('once', flush=True); os.kill(os.getpid(), 9)"
 class Silent:
     """Nobody watches."""
 
-    def update(self, tally: Tally, submitted: Collection[Run]) -> None:
+    def update(self, tally: Tally, submitted: Collection[Runs]) -> None:
         """Nothing."""
 
 
@@ -62,7 +63,7 @@ def standing_in(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     """Start something else than the solver."""
 
     def command(job: Job) -> list[str]:
-        return [sys.executable, "-c", code, job.folder, job.run]
+        return [sys.executable, "-c", code, job.folder, job.run, *job.along]
 
     monkeypatch.setattr(supervise, "command", command)
 
@@ -237,7 +238,7 @@ def test_a_stop_that_other_code_turns_into_an_error_is_no_failure(
     plan, folder = saved(tmp_path, "seed = [0]"), tmp_path / "out"
     run = plan.runs[0].id
 
-    def cut_off(folder, run, signals):
+    def cut_off(folder, run, signals, along):
         try:
             os.kill(os.getpid(), signal.SIGTERM)
             time.sleep(1)

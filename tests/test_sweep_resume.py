@@ -42,7 +42,7 @@ with (folder / "attempts").open("a+") as attempts:
 names = SIGNALS
 if count <= len(names):
     signalling(names[count - 1], 20 * count)
-main(folder, sys.argv[2])
+main(folder, sys.argv[2], tuple(sys.argv[3:]))
 """
 # Asks to be queued again at first.
 AGAIN = """
@@ -101,10 +101,11 @@ def test_a_batch_that_was_cut_off_goes_on_from_its_checkpoint(
     text = f"batch = true\nreference = false\n{SEEDS}[solver]\n{TRAINED}"
     plan, folder = planned(tmp_path, text), tmp_path / "out"
     save_plan(folder, plan)
-    first = files(folder, plan.runs[0].id)
+    one, *others = (run.id for run in plan.runs)
+    first = files(folder, one)
     if name == "term":
         (drivers(folder) / "driver-a").write_text(json.dumps({"machine": ""}))
-        job = supervise.Job(str(folder), plan.runs[0].id, "driver-a", 1, 0.0)
+        job = supervise.Job(str(folder), one, "driver-a", 1, 0.0, (*others,))
         assert supervise.supervise(job) is supervise.Outcome.STOPPED
         assert first.batch.exists() and first.checkpoint.exists()
     assert driven(folder, plan, size) == Ending(3, 0, False)

@@ -158,7 +158,9 @@ def test_a_search_goes_on_with_what_a_dead_driver_left(tmp_path: Path):
     text = SEARCH.replace("trials = 20", "trials = 6")
     experiment, folder = written(tmp_path, text), tmp_path / "out"
     with searching(experiment, no_gallery, folder) as trials:
-        asked = {r.id for r in trials.more(0, 3)}  # The driver dies here.
+        asked = {
+            r.id for batch in trials.more(0, 3) for r in batch
+        }  # The driver dies here.
     began: list[str] = []
 
     def work(job: Job) -> Outcome:
@@ -284,7 +286,7 @@ def test_a_seed_that_is_lost_counts_as_the_worst(
 def test_a_repeated_search_goes_on_in_the_middle_of_a_trial(tmp_path: Path):
     experiment, folder = written(tmp_path, REPEATED), tmp_path / "out"
     with searching(experiment, no_gallery, folder) as trials:
-        first, second, *_ = trials.more(0, 4)
+        (first,), (second,), *_ = trials.more(0, 4)
         repeated(Job(str(folder), first.id, "", 1, 0.0))
         trials.ended(first, Outcome.DONE)  # The driver dies here.
     began: list[str] = []
@@ -320,6 +322,63 @@ def test_one_hopeless_seed_is_stopped_and_its_trial_goes_on(tmp_path: Path):
     assert ending == Ending(23, 0, False) and len(begun) == 24
     assert state(folder, begun[21]) is State.PRUNED
     assert [t.value for t in journal(folder)] == [1e-3] * 8
+
+
+TOGETHER = f"""{REPEATED}
+[solver]
+strategy = "nonlinear"
+iterations = 10
+"""
+
+
+def test_the_seeds_of_a_trial_are_one_batch(tmp_path: Path):
+    experiment, folder = written(tmp_path, TOGETHER), tmp_path / "out"
+    began: list[int] = []
+
+    def work(job: Job) -> Outcome:
+        names = (job.run, *job.along)
+        began.append(len(names))
+        found = [repeated(dataclasses.replace(job, run=n), (0,)) for n in names]
+        return found[0]
+
+    ending, trials = driven(experiment, folder, at_once(work))
+    assert began == [3] * 8 and ending == Ending(16, 8, False)
+    best = trials.best()
+    assert best is not None and len(best.runs) == 3
+    assert [t.state.name for t in journal(folder)] == ["COMPLETE"] * 8
+
+    # Asked for it is done too, forbidden it is not.
+    for batch, size in (("true", 3), ("false", 1)):
+        own = written(tmp_path, f"batch = {batch}\n{TOGETHER}")
+        with searching(own, no_gallery, tmp_path / batch) as trials:
+            assert {len(b) for b in trials.more(0, 4)} == {size}
+    with pytest.raises(ProblemError, match=r"add search\.seeds = 3"):
+        written(tmp_path, "batch = true\n" + TOGETHER.replace("seeds = 3", ""))
+
+
+def test_a_batch_is_ended_when_all_its_seeds_are_hopeless(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    standing_in(monkeypatch, PATIENT)
+    monkeypatch.setattr("pinnlab.sweep.supervise.LOOK", 0.1)
+    monkeypatch.setattr("pinnlab.sweep.supervise.POLL", 0.05)
+    plan, folder = saved(tmp_path, "seed = [0, 1]"), tmp_path / "out"
+    first, second = (r.id for r in plan.runs)
+    write_json(files(folder, first).batch, {"runs": [first, second]})
+    (drivers(folder) / "driver-a").write_text(json.dumps({"machine": ""}))
+    job = Job(str(folder), first, "driver-a", 1, 0.0, (second,))
+    with ThreadPoolExecutor(1) as thread:
+        outcome = thread.submit(supervise.supervise, job)
+        assert eventually((folder / "started").exists)
+        files(folder, first).checkpoint.touch()
+        write_json(files(folder, first).pruned, {})
+        with pytest.raises(TimeoutError):
+            outcome.result(0.5)
+        write_json(files(folder, second).pruned, {})
+        assert outcome.result(30) is Outcome.PRUNED
+    assert not files(folder, first).checkpoint.exists()
+    assert not files(folder, first).batch.exists()
+    assert not (folder / "asked").exists()
 
 
 def test_the_process_of_a_pruned_run_is_ended(

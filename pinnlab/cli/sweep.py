@@ -87,7 +87,7 @@ def run(
     from pinnlab.sweep.experiment import load_experiment
     from pinnlab.sweep.folder import save_plan
     from pinnlab.sweep.plan import make_plan
-    from pinnlab.sweep.pools import check_place
+    from pinnlab.sweep.pools import check_place, settled
     from pinnlab.sweep.resources import SCHEDULERS
     from pinnlab.sweep.trials import searching
 
@@ -107,7 +107,8 @@ def run(
 
             typer.echo(job_script(on, plan, folder / "jobs"), nl=False)
     elif search:
-        with searching(loaded, find_problem, folder) as trials:
+        _, seconds = settled(on, plan)
+        with searching(loaded, find_problem, folder, seconds) as trials:
             ending, rows = _drive(folder, plan, on, workers, as_json, trials)
             _say_best(trials)
         passed = any(r.passed for r in rows)
@@ -225,9 +226,12 @@ def _announce(
 ) -> None:
     """Say the size of a plan, or of a search whose trials are like its runs."""
     from pinnlab.cli.progress import clock
+    from pinnlab.sweep.alike import in_words
     from pinnlab.sweep.checks import estimate
-    from pinnlab.sweep.pools import pool_size
+    from pinnlab.sweep.drive import Missing
+    from pinnlab.sweep.pools import pool_size, settled
     from pinnlab.sweep.resources import SCHEDULERS
+    from pinnlab.sweep.sharing import Batch
 
     if on in SCHEDULERS:
         from pinnlab.sweep.walltime import longer_than_a_job
@@ -248,14 +252,20 @@ def _announce(
         f"{clock(found.seconds)}, {found.disk / 1e6:.0f} MB in {folder}",
         err=True,
     )
+    if not search:
+        batches = Missing(folder, *settled(on, plan)).more(0, size)
+        typer.echo(in_words(batches), err=True)
+    elif search.repetitions > 1 and plan.batch is not Batch.NEVER:
+        typer.echo("the seeds of a trial share a process where they can", err=True)
 
 
 def _drive_plan(
     folder: Path, plan: "Plan", on: str, workers: int | None, as_json: bool
 ) -> None:
     from pinnlab.sweep.drive import Missing
+    from pinnlab.sweep.pools import settled
 
-    work = Missing(folder, plan)
+    work = Missing(folder, *settled(on, plan))
     ending, rows = _drive(folder, plan, on, workers, as_json, work)
     raise typer.Exit(int(_status(ending.failed > 0, all(r.passed for r in rows))))
 
@@ -271,14 +281,12 @@ def _drive(
     """Do the work and show what is there then. Where it was stopped, so is this."""
     from pinnlab.cli.sweep_table import SweepProgress, render_status, status_json
     from pinnlab.signals import listening
-    from pinnlab.sweep.batch import kind
     from pinnlab.sweep.drive import drive_work
     from pinnlab.sweep.folder import load_plan
     from pinnlab.sweep.pools import open_pool
     from pinnlab.sweep.table import collect
 
-    batches = {r.id: kind(r) for r in plan.runs} if plan.batch else {}
-    progress = SweepProgress(folder, batches)
+    progress = SweepProgress(folder)
     with (
         listening() as signals,
         open_pool(on, plan, folder, workers) as pool,

@@ -4,7 +4,7 @@ import math
 import statistics
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -30,18 +30,12 @@ class SweepProgress:
     """Shows how far the runs are and how long the rest may take.
 
     On a terminal there is a line for each run that trains.
-
-    **Arguments:**
-
-    - `batches`: by the id of a run, the name of the batch that it is solved in. The
-        runs of a batch end together, so that batches are counted for the time left.
     """
 
-    def __init__(self, folder: Path, batches: Mapping[str, str] | None = None):
+    def __init__(self, folder: Path):
         self._console = console(error=True)
         self._folder = folder
         self._began = self._last = time.monotonic()
-        self._batches = batches or {}
         self._first: int | None = None
         self._shown = ""
         self._live: Live | None = None
@@ -63,11 +57,14 @@ class SweepProgress:
         if self._live is not None:
             self._live.stop()
 
-    def update(self, tally: "Tally", submitted: Collection["Run"]) -> None:
-        """Show the newest numbers of runs."""
+    def update(self, tally: "Tally", submitted: Collection[tuple["Run", ...]]) -> None:
+        """Show the newest numbers of runs.
+
+        The runs of a batch end together: for the time left they count as one.
+        """
         now = time.monotonic()
-        open_ones = {self._batches.get(r.id, r.id) for r in submitted}
-        left = tally.left - len(submitted) + len(open_ones)
+        runs = [run for batch in submitted for run in batch]
+        left = tally.left - len(runs) + len(submitted)
         if self._first is None:
             self._first = left
         newly = self._first - left
@@ -78,7 +75,7 @@ class SweepProgress:
         if newly > 0:
             rest += f", {clock((now - self._began) / newly * left)} left"
         if self._live is not None:
-            shown = live_table(self._folder, status + rest, submitted)
+            shown = live_table(self._folder, status + rest, runs)
             self._live.update(shown, refresh=True)
         elif status != self._shown and (now - self._last >= PERIOD or not tally.left):
             self._last, self._shown = now, status

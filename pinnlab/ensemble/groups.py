@@ -11,7 +11,7 @@ import tomli_w
 from pinnlab.checkpoint import Identity
 from pinnlab.ensemble.programs import Layout, default_layout
 from pinnlab.ensemble.stack import difference, stacked
-from pinnlab.ensemble.train import train_members
+from pinnlab.ensemble.train import Watch, train_members
 from pinnlab.keeper import Keeper
 from pinnlab.routes import Job, Outcome, Prepared, limits_of, trained_outcome
 from pinnlab.settings import settings_table
@@ -23,20 +23,34 @@ Found = Outcome | FloatingPointError
 
 
 def trained_in_groups(
-    prepared: list[Prepared], job: Job, layout: Layout | None
+    prepared: list[Prepared],
+    job: Job,
+    layout: Layout | None,
+    watch: Watch | None = None,
 ) -> list[Found]:
-    """Those whose programs are the same in one; the groups one after another."""
+    """Those whose programs are the same in one; the groups one after another.
+
+    **Arguments:**
+
+    - `watch`: as in `train_members`.
+    """
     found: dict[int, Found] = {}
     left, waiting = job.budget, len(prepared)
     for index, group in enumerate(_groups(prepared)):
         seconds = left * len(group) / waiting
         own = dataclasses.replace(job, keeper=keeper_of(job, index))
-        outcomes = _trained_together([prepared[i] for i in group], own, seconds, layout)
+        those = [prepared[i] for i in group]
+        theirs = watch and _renumbered(watch, group)
+        outcomes = _trained_together(those, own, seconds, layout, theirs)
         found |= dict(zip(group, outcomes, strict=True))
         records = [o.record for o in outcomes if isinstance(o, Outcome)]
         left = max(1.0, left - sum(r.train_seconds for r in records))
         waiting -= len(group)
     return [found[i] for i in range(len(prepared))]
+
+
+def _renumbered(watch: Watch, group: list[int]) -> Watch:
+    return lambda index, row: watch(group[index], row)
 
 
 def _groups(prepared: list[Prepared]) -> Iterator[list[int]]:
@@ -54,7 +68,11 @@ def _groups(prepared: list[Prepared]) -> Iterator[list[int]]:
 
 
 def _trained_together(
-    prepared: list[Prepared], job: Job, seconds: float, layout: Layout | None
+    prepared: list[Prepared],
+    job: Job,
+    seconds: float,
+    layout: Layout | None,
+    watch: Watch | None,
 ) -> list[Found]:
     errors = [error_of(p.system) for p in prepared]
     known_ones = [e for e in errors if e is not None]
@@ -68,6 +86,7 @@ def _trained_together(
             keys=jnp.stack([p.key for p in prepared]),
             layout=layout or default_layout(len(prepared)),
             observe=job.observe,
+            watch=watch,
             errors=_stacked_errors(known_ones),
             pause=keeper.pause if keeper else None,
             start=keeper.start(_identity(prepared, job)) if keeper else None,

@@ -1,33 +1,29 @@
 """Solving a problem from many seeds, and for many values of its parameters, at once."""
 
 import dataclasses
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 
 import jax
 
-from pinnlab.assembly import network_of, scaled_network_of
+from pinnlab.assembly import scaled_network_of
 from pinnlab.ensemble.ensemble import Ensemble
 from pinnlab.ensemble.groups import Found, keeper_of, trained_in_groups
+from pinnlab.ensemble.in_turn import solved_in_turn
+from pinnlab.ensemble.member import Member
 from pinnlab.ensemble.programs import Layout
+from pinnlab.ensemble.train import Watch
+from pinnlab.ensemble.verification import Verifier
 from pinnlab.errors import ProblemError, nearest
-from pinnlab.grids import result_grid
 from pinnlab.keeper import Keeper
-from pinnlab.network import AbstractNetwork, Scaled
 from pinnlab.problem.file import loads_problem
 from pinnlab.problem.problem import Problem
-from pinnlab.record import Stop
-from pinnlab.residual import Model
 from pinnlab.room import make_room
 from pinnlab.routes import (
     Job,
     Outcome,
     Prepared,
-    chosen,
     only_trains,
     prepare,
-    try_routes,
 )
 from pinnlab.settings import Settings, read_settings
 from pinnlab.solution import Solution
@@ -37,21 +33,10 @@ from pinnlab.solver import (
     LEAST_VERIFICATION,
     Progress,
     observer,
-    solution_of,
 )
 from pinnlab.strategy import plan
 from pinnlab.system.system import System, build_system
 from pinnlab.verify.preflight import Preflight, check
-from pinnlab.verify.truth import Evidence
-from pinnlab.verify.verified import Known, Verified, known, verify
-
-
-@dataclass(frozen=True)
-class Member:
-    """What one member solves. Equal problems are the same object."""
-
-    problem: Problem
-    seed: int
 
 
 def solve_ensemble(
@@ -153,8 +138,18 @@ def solve_members(
     checked: Preflight | None = None,
     layout: Layout | None = None,
     keeper: Keeper | None = None,
+    watch: Watch | None = None,
+    done: Callable[[int, Solution | FloatingPointError], None] = lambda i, s: None,
+    keepers: Sequence[Keeper] | None = None,
 ) -> list[Solution | FloatingPointError]:
     """Solve and verify members that may have different problems.
+
+    **Arguments:**
+
+    - `watch`: told about every member that trains.
+    - `done`: called with the number of a member and its solution, or why there is none.
+        Where members are solved one after another that is as soon as each is there.
+    - `keepers`: of each of these; None: parts of `keeper`.
 
     **Returns:** for each member its solution, or why it has none; a member that an
     interrupt did not let begin is left out at the end.
@@ -168,114 +163,74 @@ def solve_members(
     for p in problems:
         if examined[id(p)].errors:
             raise ProblemError("\n".join(examined[id(p)].errors), file=p.file)
+        _check_stages(p)
+    seconds = max(LEAST_VERIFICATION, budget / 2) / len(problems) if reference else 0.0
+    solutions: list[Solution | FloatingPointError] = []
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
-        found = _outcomes(members, job, layout)
-        solutions: dict[int, Solution | FloatingPointError] = {}
-        for p in problems:
-            alike = [i for i in range(len(found)) if members[i].problem is p]
-            here = [(members[i].seed, found[i]) for i in alike]
-            warnings = examined[id(p)].warnings
-            solved = _verified(here, job, reference, warnings, len(problems))
-            solutions |= dict(zip(alike, solved, strict=True))
-    return [solutions[i] for i in range(len(found))]
+        verifiers = {
+            id(p): Verifier(p, examined[id(p)].warnings, seconds, _count(members, p))
+            for p in problems
+        }
+        if all_train([m.problem for m in members]):
+            make_room()
+            found = trained_in_groups(_prepared(members, job), job, layout, watch)
+            solutions += _verified(members, found, job, verifiers)
+            for i, solution in enumerate(solutions):
+                done(i, solution)
+            return solutions
+        own = keepers or [keeper_of(job, i) for i in range(len(members))]
+        for i, solution in enumerate(
+            solved_in_turn(members, job, verifiers, own, watch)
+        ):
+            done(i, solution)
+            solutions.append(solution)
+    return solutions
 
 
-def _outcomes(
-    members: Sequence[Member], job: Job, layout: Layout | None
-) -> list[Found]:
-    """Members that only train together, the others one after another."""
-    settings = {
-        id(m.problem): read_settings(m.problem.solver, m.problem.file) for m in members
-    }
-    for m in members:
-        if settings[id(m.problem)].second_stage == "on":
-            message = "seeds that train together have no second stage"
-            key, hint = "solver.second_stage", "remove it, or solve one seed at a time"
-            raise ProblemError(message, file=m.problem.file, key=key, hint=hint)
-    if all(only_trains(m.problem, settings[id(m.problem)]) for m in members):
-        make_room()
-        return trained_in_groups(_prepared(members, settings, job), job, layout)
-    found: list[Found] = []
-    left = job.budget
-    for i, m in enumerate(members):
-        share, keeper = left / (len(members) - i), keeper_of(job, i)
-        own = dataclasses.replace(job, seed=m.seed, budget=share, keeper=keeper)
-        try:
-            tried = try_routes(m.problem, settings[id(m.problem)], own)
-        except FloatingPointError as error:
-            found.append(error)
-            continue
-        except KeyboardInterrupt:
-            if not found:
-                raise
-            break
-        found.append(chosen(tried))
-        left -= tried.record.train_seconds
-        if tried.outcomes[-1].stop is Stop.INTERRUPTED:
-            break
-    return found
+def all_train(problems: Sequence[Problem]) -> bool:
+    """Whether members with these problems train together, and do nothing else."""
+    distinct = {id(p): p for p in problems}.values()
+    return all(only_trains(p, read_settings(p.solver, p.file)) for p in distinct)
 
 
-def _prepared(
-    members: Sequence[Member], settings: dict[int, Settings], job: Job
-) -> list[Prepared]:
-    systems: dict[int, System] = {}
+def _check_stages(problem: Problem) -> None:
+    """Raise `ProblemError` where a second stage is asked for."""
+    if read_settings(problem.solver, problem.file).second_stage == "on":
+        message = "seeds that train together have no second stage"
+        key, hint = "solver.second_stage", "remove it, or solve one seed at a time"
+        raise ProblemError(message, file=problem.file, key=key, hint=hint)
+
+
+def _count(members: Sequence[Member], problem: Problem) -> int:
+    return sum(m.problem is problem for m in members)
+
+
+def _prepared(members: Sequence[Member], job: Job) -> list[Prepared]:
+    systems: dict[int, tuple[System, Settings]] = {}
     found = []
     for m in members:
-        key = id(m.problem)
-        if key not in systems:
-            systems[key] = build_system(m.problem, settings[key].enforce)
-        planned = plan(systems[key], settings[key], job.target)
-        found.append(prepare(systems[key], planned, m.seed, scaled_network_of))
+        if id(m.problem) not in systems:
+            settings = read_settings(m.problem.solver, m.problem.file)
+            systems[id(m.problem)] = (
+                build_system(m.problem, settings.enforce),
+                settings,
+            )
+        system, settings = systems[id(m.problem)]
+        planned = plan(system, settings, job.target)
+        found.append(prepare(system, planned, m.seed, scaled_network_of))
     return found
 
 
 def _verified(
-    found: list[tuple[int, Found]],
+    members: Sequence[Member],
+    found: Sequence[Found],
     job: Job,
-    reference: bool,
-    warnings: tuple[str, ...],
-    problems: int,
+    verifiers: Mapping[int, Verifier],
 ) -> list[Solution | FloatingPointError]:
-    """Solutions of one problem, the best verified first: its truth serves all."""
-    solutions: list[Solution | FloatingPointError] = [
-        o if isinstance(o, FloatingPointError) else FloatingPointError("not verified")
-        for _, o in found
-    ]
-    good = {i: o for i, (_, o) in enumerate(found) if isinstance(o, Outcome)}
-    if not good:
-        return solutions
-    system = next(iter(good.values())).system
-    grid = result_grid(system.problem)
-    seconds = max(LEAST_VERIFICATION, job.budget / 2) / problems if reference else 0.0
-    facts: Known | None = None
+    """The solutions of all members, of each problem the best verified first."""
+    solved: dict[int, Solution | FloatingPointError] = {}
+    good = {i: f for i, f in enumerate(found) if isinstance(f, Outcome)}
     for i in sorted(good, key=lambda i: good[i].heldout):
-        outcome, began = good[i], time.perf_counter()
-        try:
-            facts = facts or known(system, grid.points, job.target, seconds)
-            verified = verify(
-                outcome.system, outcome.model, outcome.points, grid.points, job.target,
-                seconds, facts,
-            )  # fmt: skip
-        except KeyboardInterrupt:
-            outcome = dataclasses.replace(outcome, stop=Stop.INTERRUPTED)
-            verified = Verified(Evidence((), (), ()), None, None)
-        facts = verified.known or facts
-        own = dataclasses.replace(job, seed=found[i][0])
-        made = solution_of(outcome, own, warnings, verified, grid, began)
-        solutions[i] = dataclasses.replace(made, model=_plain(outcome, own.seed))
-        if i == min(good, key=lambda i: good[i].heldout):
-            seconds /= len(good)
-    return solutions
-
-
-def _plain(outcome: Outcome, seed: int) -> Model:
-    """The model with its sizes in the network again, as a file holds it."""
-    network: AbstractNetwork = outcome.model.network
-    if not isinstance(network, Scaled):
-        return outcome.model
-    _, key, _ = jax.random.split(jax.random.key(seed), 3)
-    blank = network_of(outcome.system, outcome.settings, outcome.scales, key)
-    leaves = jax.tree.leaves(network.inner)
-    plain = jax.tree.unflatten(jax.tree.structure(blank), leaves)
-    return Model(plain, outcome.model.parameters)
+        own = dataclasses.replace(job, seed=members[i].seed)
+        solved[i] = verifiers[id(members[i].problem)].verified(good[i], own)
+    return [solved.get(i, f) for i, f in enumerate(found)]  # pyright: ignore[reportReturnType]

@@ -101,6 +101,7 @@ def restore(members: Sequence[MemberState], arrays: Arrays) -> None:
         stop = _text(own["stop"])
         m.stop = Stop(stop) if stop else None
         m.record.iterations = int(np.asarray(own["iterations"]))
+        m.record.train_seconds = float(np.asarray(own.get("seconds", 0.0)))
         m.record.events = _lines(own["events"])
         stages = _lines(own["stages"])
         rows = np.asarray(own["rows"]).tolist()
@@ -116,6 +117,7 @@ def _history(m: MemberState) -> dict[str, np.ndarray]:
         "at": np.array(astuple(m.at)),
         "stop": _bytes([m.stop.value] if m.stop else []),
         "iterations": np.array(m.record.iterations),
+        "seconds": np.array(m.record.train_seconds),
         "events": _bytes(m.record.events),
         "stages": _bytes([r.stage for r in m.record.rows]),
         "rows": np.array(rows, float).reshape(-1, 5),

@@ -43,6 +43,8 @@ from pinnlab.train import RESTARTS, Limits, Pause, Trained, row_steps
 
 GOES_ON = (Stop.ITERATIONS, Stop.STALLED)
 """After these a member takes part in the next stage."""
+Watch = Callable[[int, Observation], None]
+"""Told the number of a member, and where it is."""
 ErrorOf = Callable[[Model], Array]
 
 
@@ -55,6 +57,7 @@ def train_members(
     keys: PRNGKeyArray,
     layout: Layout,
     observe: Callable[[Observation], None],
+    watch: Watch | None = None,
     errors: ErrorOf | None = None,
     pause: Pause | None = None,
     start: Snapshot | None = None,
@@ -66,14 +69,15 @@ def train_members(
     - `limits`: the seconds are those of all members together.
     - `keys`: [members], as `train` has one.
     - `observe`: told about the member with the smallest held-out residual.
+    - `watch`: told about every member, with an equal part of all seconds.
     - `errors`: stacked functions for the known relative errors of models.
     - `pause`, `start`: as in `train`; a snapshot has all members.
 
     **Returns:** for each member what `train` returns; the times in its record are its
-    share, an equal part of those of all members.
+    share: equal parts of what was spent while it trained.
     """
     run = _Run(objectives, thetas, limits, keys, layout, observe, errors)
-    run.pause = pause
+    run.pause, run.watch = pause, watch
     first = 0
     if start is not None:
         run.restore(start)
@@ -109,6 +113,7 @@ class _Run:
         self.members = [MemberState(Best(np.asarray(t))) for t in thetas]
         self.record = Record()
         self.pause: Pause | None = None
+        self.watch: Watch | None = None
         self.saved: Snapshot | None = None
         self.errors = self._compiled_errors(errors)
 
@@ -292,13 +297,17 @@ class _Run:
         if rows:
             first = min(rows, key=lambda row: row.heldout)
             self.observe(dataclasses.replace(first, elapsed=self.record.train_seconds))
+        share = self.record.train_seconds / len(self.members)
+        for index, m in enumerate(self.members):
+            if self.watch and m.record.rows:
+                self.watch(index, dataclasses.replace(m.record.rows[-1], elapsed=share))
 
     def _tell(self, stage: Stage, one: MemberState, loss: float, stalled: bool) -> None:
         at, best = one.at.done, one.best
         ended = stalled or at == stage.iterations
         if ended or at % stage.look % row_steps(stage) == 0:
-            share = self.record.train_seconds / len(self.members)
-            row = Observation(stage.name, at, share, loss, best.size, best.error)
+            spent = one.record.train_seconds
+            row = Observation(stage.name, at, spent, loss, best.size, best.error)
             one.record.rows.append(row)
 
     def results(self) -> list[Trained]:
@@ -306,7 +315,6 @@ class _Run:
         found = []
         for index, m in enumerate(self.members):
             m.record.compile_seconds = self.record.compile_seconds / len(self.members)
-            m.record.train_seconds = self.record.train_seconds / len(self.members)
             objective = member(self.objectives, index)
             m.record.events += self.record.events
             stop = m.stop or Stop.ITERATIONS
@@ -323,3 +331,6 @@ class _Run:
         finally:
             spent = time.perf_counter() - began
             setattr(self.record, name, getattr(self.record, name) + spent)
+            sharing = self._active() or self.members
+            for m in sharing if name == "train_seconds" else ():
+                m.record.train_seconds += spent / len(sharing)

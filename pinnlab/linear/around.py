@@ -128,7 +128,7 @@ def _gaps(shape: Shape) -> list[tuple[tuple[float, float], float]]:
         if cells[0].any() or cells[-1].any() or cells[:, 0].any() or cells[:, -1].any():
             continue
         middle = (float(x[cells].mean()), float(y[cells].mean()))
-        if shape.solid.level(*middle) < 0:
+        if float(shape.solid.level(*middle)) < 0:
             area = cells.sum() * float(np.prod(step))
             found.append((middle, math.sqrt(area / math.pi)))
     return found

@@ -14,11 +14,20 @@ from pinnlab.sweep.folder import State, batches, files, read_json, state
 
 def members(folder: Path, run: str) -> list[str]:
     """The runs, itself first, that a run goes on with from its checkpoint, if any."""
-    own = files(folder, run)
-    if kept(own.checkpoint):
-        with contextlib.suppress(ProblemError, KeyError):
-            return [str(name) for name in read_json(own.batch)["runs"]]
+    return taken(folder, run) if kept(files(folder, run).checkpoint) else []
+
+
+def taken(folder: Path, run: str) -> list[str]:
+    """The runs, itself first, of the batch that a run has begun, if any."""
+    with contextlib.suppress(ProblemError, KeyError):
+        return [str(name) for name in read_json(files(folder, run).batch)["runs"]]
     return []
+
+
+def unwanted(folder: Path, run: str) -> bool:
+    """Whether a search wants to see the end of no run of a process."""
+    runs = taken(folder, run) or [run]
+    return all(files(folder, name).pruned.exists() for name in runs)
 
 
 def waits(folder: Path, run: str) -> bool:

@@ -46,7 +46,8 @@ def plan_of(experiment: Experiment, runs: tuple[Run, ...]) -> Plan:
     seeds = experiment.search.seeds if experiment.search else ()
     repeated = (Axis((SEED,), tuple((s,) for s in seeds)),) if seeds else ()
     axes = Axis(keys, tuple(rows.values()), TRIAL), *repeated
-    return Plan(experiment.title, axes, runs, experiment.resources, experiment.jobs)
+    own = experiment
+    return Plan(own.title, axes, runs, own.resources, own.jobs, own.batch)
 
 
 def runs_of(

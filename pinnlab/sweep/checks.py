@@ -11,6 +11,7 @@ from pinnlab.problem.problem import Problem
 from pinnlab.solver import LEAST_VERIFICATION
 from pinnlab.sweep.folder import State, files, state
 from pinnlab.sweep.plan import Plan, Run, described
+from pinnlab.sweep.sharing import Batch
 from pinnlab.verify.preflight import check
 
 
@@ -36,6 +37,7 @@ def check_plan(plan: Plan, folder: Path) -> tuple[str, ...]:
     """
     found: dict[str, int] = {}
     seen: set[tuple[str, float]] = set()
+    _check_batch(plan)
     for run in plan.runs:
         content = run.problem, run.target
         if content in seen or files(folder, run.id).spec.exists():
@@ -44,6 +46,14 @@ def check_plan(plan: Plan, folder: Path) -> tuple[str, ...]:
         for warning in _warnings(run):
             found[warning] = found.get(warning, 0) + 1
     return tuple(f"{w} ({n} of {len(seen)} combinations)" for w, n in found.items())
+
+
+def _check_batch(plan: Plan) -> None:
+    for run in plan.runs if plan.batch is Batch.ALWAYS else ():
+        if loads_problem(run.problem, run.name).solver.get("second_stage") == "on":
+            message = "runs that train together have no second stage"
+            hint = "leave batch away, or solver.second_stage"
+            raise ProblemError(message, key="batch", hint=hint)
 
 
 def estimate(

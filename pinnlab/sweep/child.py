@@ -1,4 +1,4 @@
-"""The process of one run: `python -m pinnlab.sweep.child FOLDER RUN`."""
+"""The process of some runs: `python -m pinnlab.sweep.child FOLDER RUN RUN ...`."""
 
 import os
 import sys
@@ -10,10 +10,10 @@ from pathlib import Path
 
 from pinnlab.errors import Preempted
 from pinnlab.signals import Listener, listening
+from pinnlab.sweep.batches import members
 from pinnlab.sweep.folder import (
     files,
     forget_checkpoints,
-    load_plan,
     read_json,
     record_error,
 )
@@ -23,15 +23,17 @@ STOPPED = 75
 """The exit status that asks to be queued again."""
 
 
-def main(folder: Path, run: str) -> None:
+def main(folder: Path, run: str, along: tuple[str, ...] = ()) -> None:
     """Solve what the specification says; leave the result, or the reason for none.
+
+    With it go those runs `along` that nobody else works on.
 
     SIGTERM and SIGUSR1 leave a checkpoint and the status `STOPPED`.
     """
     threading.Thread(target=_end_with_the_input, daemon=True).start()
     try:
         with listening() as signals, _stops(signals):
-            solve_spec(folder, run, signals)
+            solve_spec(folder, run, signals, along)
     except Preempted as stopped:
         print(stopped, flush=True)
         sys.exit(STOPPED)
@@ -55,10 +57,13 @@ def _stops(signals: Listener) -> Iterator[None]:
         raise Preempted(f"stopped by a signal ({type(error).__name__})") from error
 
 
-def solve_spec(folder: Path, run: str, signals: Listener) -> None:
-    """Solve a run in this process and save the result.
+def solve_spec(
+    folder: Path, run: str, signals: Listener, along: tuple[str, ...] = ()
+) -> None:
+    """Solve a run in this process, and others along with it; save the results.
 
-    Goes on from the checkpoint of an attempt that was cut off.
+    Goes on from the checkpoint of an attempt that was cut off, with the same runs.
+    Where several fail together, as for want of memory, the run is solved alone.
     """
     from pinnlab.cache import keep_compiled_programs
     from pinnlab.checkpoint import kept
@@ -68,13 +73,19 @@ def solve_spec(folder: Path, run: str, signals: Listener) -> None:
     from pinnlab.sweep.going import Reporter
 
     keep_compiled_programs()
-    plan = load_plan(folder)
-    if plan.batch:
+    if along or members(folder, run):
         from pinnlab.sweep.batch import solve_batch
 
-        solve_batch(folder, plan, run, signals)
-        return
+        try:
+            solve_batch(folder, run, along, signals)
+            return
+        except (MemoryError, RuntimeError) as error:
+            if signals.received is not None or files(folder, run).result.exists():
+                raise
+            _say(f"several together failed, now alone: {error}")
+            forget_checkpoints(folder, run)
     own = files(folder, run)
+    own.batch.unlink(missing_ok=True)
     spec = read_json(own.spec)
     resume = kept(own.checkpoint)
     keeper = Keeper(own.checkpoint, resume=resume, say=_say, signals=signals)
@@ -114,4 +125,4 @@ def _end_with_the_input() -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    main(Path(sys.argv[1]), sys.argv[2], tuple(sys.argv[3:]))

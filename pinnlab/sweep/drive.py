@@ -15,12 +15,13 @@ from typing import Protocol
 
 from pinnlab.atomic import remove_strays
 from pinnlab.errors import Preempted
+from pinnlab.sweep.alike import Runs, batched
 from pinnlab.sweep.beacon import lit
 from pinnlab.sweep.folder import State, drivers, record_error, state
 from pinnlab.sweep.plan import Plan, Run
 from pinnlab.sweep.pools import Pool
 from pinnlab.sweep.resources import Resources
-from pinnlab.sweep.supervise import LOOK, POLL, Job, Outcome
+from pinnlab.sweep.supervise import LOOK, OUTCOMES, POLL, Job, Outcome
 from pinnlab.sweep.table import Row, read_row
 
 
@@ -45,13 +46,15 @@ class Tally:
 class Watcher(Protocol):
     """Something that shows how a sweep goes on."""
 
-    def update(self, tally: Tally, submitted: Collection[Run]) -> None:
-        """Called about every second; `submitted` are runs that work or wait."""
+    def update(self, tally: Tally, submitted: Collection[Runs]) -> None:
+        """Called about every second; `submitted` are batches that work or wait."""
         ...
 
 
 class Work(Protocol):
     """The runs that a driver hands out: a plan, or what a search asks for.
+
+    They come in batches, each for one process, which is that of its first run.
 
     `again`: the command that goes on with it.
     """
@@ -68,8 +71,8 @@ class Work(Protocol):
         """The number of runs that `more` has not given yet."""
         ...
 
-    def more(self, busy: int, size: int) -> list[Run]:
-        """Runs to be submitted now, beside `busy` ones to a pool of this size."""
+    def more(self, busy: int, size: int) -> list[Runs]:
+        """Batches to be submitted now, beside `busy` ones to a pool of this size."""
         ...
 
     def ended(self, run: Run, outcome: Outcome) -> None:
@@ -82,12 +85,18 @@ class Work(Protocol):
 
 
 class Missing:
-    """All runs of a plan that have no result yet."""
+    """All runs of a plan that have no result yet.
 
-    def __init__(self, folder: Path, plan: Plan):
+    **Arguments:**
+
+    - `seconds`: that a process should take at most.
+    """
+
+    def __init__(self, folder: Path, plan: Plan, seconds: float = math.inf):
         ended = State.DONE, State.PRUNED
         self.again = f"pinnlab sweep resume {folder}"
         self.total = len(plan.runs)
+        self._plan, self._seconds = plan, seconds
         self._runs = [r for r in plan.runs if state(folder, r.id) not in ended]
 
     @property
@@ -95,10 +104,10 @@ class Missing:
         """None are left after the first call of `more`."""
         return len(self._runs)
 
-    def more(self, busy: int, size: int) -> list[Run]:
+    def more(self, busy: int, size: int) -> list[Runs]:
         """All of them at once."""
         found, self._runs = self._runs, []
-        return found
+        return batched(found, self._plan, size, self._seconds)
 
     def ended(self, run: Run, outcome: Outcome) -> None:
         """Nothing depends on it."""
@@ -177,38 +186,52 @@ class _Round:
         self.tally = Tally(0, 0, 0, 0, math.inf)
 
     def all_of(self, work: Work) -> Tally:
-        """Submit runs until each is done, has failed or was pruned."""
-        self._count(work, 0)
-        running: dict[Future[Outcome], Run] = {}
-        later: list[tuple[float, Run]] = []
+        """Submit batches until each run is done, has failed or was pruned."""
+        self._count(work, [])
+        running: dict[Future[Outcome], Runs] = {}
+        later: list[tuple[float, Runs]] = []
         try:
             while self.beacon.exists():
-                for run in work.more(len(running) + len(later), self.pool.size):
-                    running[self._submit(run)] = run
+                for batch in work.more(len(running) + len(later), self.pool.size):
+                    running[self._submit(batch)] = batch
                 if not running and not later:
-                    self._count(work, 0)
+                    self._count(work, [])
                     break
-                for run, outcome in self._finished(running):
-                    if outcome in (Outcome.BUSY, Outcome.STOPPED):
-                        later.append((time.monotonic() + PATIENCE, run))
-                    else:
-                        self._ended(work, run, outcome)
-                due = [run for when, run in later if when <= time.monotonic()]
-                later = [(when, run) for when, run in later if run not in due]
-                waiting = [run for _, run in later]
-                for run in due:
-                    # The other driver may have found that it fails.
-                    if state(self.folder, run.id) is State.FAILED:
-                        self._ended(work, run, Outcome.FAILED)
-                    else:
-                        running[self._submit(run)] = run
+                for batch, outcome in self._finished(running):
+                    again = time.monotonic() + PATIENCE
+                    later += [(again, b) for b in self._left(work, batch, outcome)]
+                due = [batch for when, batch in later if when <= time.monotonic()]
+                later = [(when, batch) for when, batch in later if batch not in due]
+                for batch in due:
+                    if left := self._missing(work, batch):
+                        running[self._submit(left)] = left
                 work.look()
-                self._count(work, len(running) + len(later))
-                self.watcher.update(self.tally, [*running.values(), *waiting])
+                open_ones = [*running.values(), *(batch for _, batch in later)]
+                self._count(work, open_ones)
+                self.watcher.update(self.tally, open_ones)
         finally:
             for future in running:
                 future.cancel()
         return self.tally
+
+    def _left(self, work: Work, batch: Runs, outcome: Outcome) -> list[Runs]:
+        """What is to be asked for later when the process of a batch has ended."""
+        first, *others = batch
+        if outcome is Outcome.STOPPED:
+            return [batch]
+        if outcome is Outcome.BUSY:
+            return [b for b in ((first,), tuple(others)) if b]
+        self._ended(work, first, outcome)
+        # Those that the process did not get to are done alone: it may have died of all.
+        return [(run,) for run in self._missing(work, tuple(others))]
+
+    def _missing(self, work: Work, runs: Runs) -> Runs:
+        """Those that have not ended. Another driver may have found that one fails."""
+        states = [state(self.folder, run.id) for run in runs]
+        for run, found in zip(runs, states, strict=True):
+            if found in OUTCOMES:
+                self._ended(work, run, OUTCOMES[found])
+        return tuple(r for r, s in zip(runs, states, strict=True) if s not in OUTCOMES)
 
     def _ended(self, work: Work, run: Run, outcome: Outcome) -> None:
         found = self.tally
@@ -223,27 +246,30 @@ class _Round:
         )
         work.ended(run, outcome)
 
-    def _count(self, work: Work, busy: int) -> None:
-        left = work.waiting + busy
+    def _count(self, work: Work, open_ones: Collection[Runs]) -> None:
+        left = work.waiting + sum(map(len, open_ones))
         done = work.total - left - self.tally.failed - self.tally.pruned
         self.tally = replace(self.tally, left=left, done=done)
 
     def _finished(
-        self, running: dict[Future[Outcome], Run]
-    ) -> list[tuple[Run, Outcome]]:
+        self, running: dict[Future[Outcome], Runs]
+    ) -> list[tuple[Runs, Outcome]]:
         """Waits for about a second; what has ended leaves `running`."""
         if not running:
             time.sleep(POLL)
         found, _ = wait(running, timeout=LOOK, return_when=FIRST_COMPLETED)
-        return [(run, self._outcome(f, run)) for f in found if (run := running.pop(f))]
+        ended = [(running.pop(future), future) for future in found]
+        return [(batch, self._outcome(f, batch[0])) for batch, f in ended]
 
-    def _submit(self, run: Run) -> Future[Outcome]:
+    def _submit(self, batch: Runs) -> Future[Outcome]:
+        first, *others = batch
         job = Job(
             str(self.folder.resolve()),
-            run.id,
+            first.id,
             self.beacon.name,
             self.resources.cpus,
             self.resources.time,
+            tuple(run.id for run in others),
         )
         return self.pool.submit(job)
 

@@ -39,6 +39,7 @@ from pinnlab.sweep.resources import (
     read_resources,
 )
 from pinnlab.sweep.search import Search, read_search
+from pinnlab.sweep.sharing import Batch, read_batch
 from pinnlab.sweep.values import Settings, Value
 
 
@@ -59,7 +60,7 @@ class Experiment:
       `factors`.
     - `jobs`: of each scheduler.
     - `folder`: that of the file; paths in it are relative to this.
-    - `batch`: runs that differ only in numbers are solved as one ensemble.
+    - `batch`: whether runs that differ only in numbers are solved as one ensemble.
     """
 
     title: str
@@ -70,7 +71,7 @@ class Experiment:
     jobs: dict[str, Jobs]
     folder: Path
     reference: bool
-    batch: bool = False
+    batch: Batch = Batch.AUTO
     search: Search | None = None
     factors: tuple[Factor, ...] = ()
 
@@ -120,12 +121,13 @@ def _experiment(table: Mapping[str, object], path: Path) -> Experiment:
         jobs=read_jobs(table),
         folder=path.parent,
         reference=boolean(table.get("reference", True), "reference"),
-        batch=boolean(table.get("batch", False), "batch"),
+        batch=read_batch(table.get("batch", "auto")),
     )
-    if search and experiment.batch:
-        raise ProblemError("a search chooses one run after another", key="batch")
     if search:
         factors, search = _searched(varied, search)
+        if experiment.batch is Batch.ALWAYS and search.repetitions == 1:
+            message = "the seeds of a trial are a batch, and there is one"
+            raise ProblemError(message, key="batch", hint="add search.seeds = 3")
         return dataclasses.replace(experiment, axes=(), search=search, factors=factors)
     if design:
         axes = _drawn(design, varied, exclusions)

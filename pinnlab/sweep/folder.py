@@ -11,6 +11,7 @@ from pinnlab.atomic import replacing
 from pinnlab.errors import ProblemError
 from pinnlab.sweep.beacon import holder
 from pinnlab.sweep.plan import Plan, Run, plan_table, read_plan
+from pinnlab.sweep.sharing import Batch
 
 
 PLAN = "plan.json"
@@ -98,7 +99,7 @@ def save_plan(folder: Path, plan: Plan) -> None:
     """
     for path in (folder / "runs", folder / "leases", drivers(folder), folder / BATCHES):
         path.mkdir(parents=True, exist_ok=True)
-    wanted = {run.id for run in plan.runs} if plan.batch else set()
+    wanted = {run.id for run in plan.runs} if plan.batch is not Batch.NEVER else set()
     for run in batches(folder):
         if run not in wanted:
             forget_checkpoints(folder, run)

@@ -13,6 +13,7 @@ from pinnlab.sweep.axes import Axis, combinations
 from pinnlab.sweep.experiment import OF_A_RUN, Experiment
 from pinnlab.sweep.reading import span
 from pinnlab.sweep.resources import Jobs, Resources
+from pinnlab.sweep.sharing import Batch, read_batch
 from pinnlab.sweep.values import Settings, Value, label
 
 
@@ -59,7 +60,7 @@ class Plan:
     """All the runs of a sweep, and how they are to be run.
 
     - `jobs`: of each scheduler.
-    - `batch`: a process does all the runs that differ only in seeds and parameters.
+    - `batch`: whether a process takes runs that differ only in seeds and parameters.
     """
 
     title: str
@@ -67,7 +68,7 @@ class Plan:
     runs: tuple[Run, ...]
     resources: Resources
     jobs: dict[str, Jobs]
-    batch: bool = False
+    batch: Batch = Batch.NEVER
 
     def run(self, name: str) -> Run:
         """The run whose id begins with `name`.
@@ -136,10 +137,15 @@ def read_plan(table: Mapping) -> Plan:
             tuple(Run(**r) for r in table["runs"]),
             Resources(**table["resources"]),
             jobs,
-            table.get("batch", False),
+            _read_batch(table.get("batch", False)),
         )
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise ProblemError(f"the plan of this sweep is damaged: {error}") from error
+
+
+def _read_batch(value: object) -> Batch:
+    """Also from a plan of an older version, which has a boolean."""
+    return read_batch(value) if isinstance(value, bool) else Batch(str(value))
 
 
 def _read_jobs(table: Mapping) -> Jobs:

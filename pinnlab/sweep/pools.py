@@ -1,18 +1,20 @@
 """Where the runs of a sweep are done: on this computer, or where Dask says."""
 
+import math
 import os
 import queue
 import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pinnlab.errors import ProblemError, nearest
 from pinnlab.memory import free_memory
 from pinnlab.sweep.plan import Plan
 from pinnlab.sweep.resources import SCHEDULERS, Resources
+from pinnlab.sweep.sharing import Batch
 from pinnlab.sweep.supervise import Job, Outcome, supervise
 
 
@@ -40,6 +42,23 @@ def check_place(on: str) -> None:
     places = ", ".join(PLACES)
     message = f"--on {on}: expected {places}, tcp://HOST:PORT or file:PATH"
     raise ProblemError(message, hint=nearest(on, PLACES))
+
+
+def settled(on: str, plan: Plan) -> tuple[Plan, float]:
+    """The plan as it is done there, and the seconds that a process has.
+
+    Where other drivers may take their share of the runs (`runner`), nobody knows how
+    large batches should be, and there are none unless they are asked for.
+
+    Raises `ProblemError` where the jobs of a cluster are too short for a run.
+    """
+    if on in SCHEDULERS:
+        from pinnlab.sweep.walltime import lifetime
+
+        return plan, lifetime(on, plan)
+    if on == "runner" and plan.batch is Batch.AUTO:
+        return replace(plan, batch=Batch.NEVER), math.inf
+    return plan, math.inf
 
 
 def pool_size(on: str, plan: Plan, workers: int | None) -> int:

@@ -6,14 +6,21 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
-from pinnlab.sweep.batches import waits
+from pinnlab.sweep.batches import unwanted, waits
 from pinnlab.sweep.beacon import claimed, gone, lost
 from pinnlab.sweep.child import STOPPED
-from pinnlab.sweep.folder import Files, drivers, files, record_error
+from pinnlab.sweep.folder import (
+    Files,
+    State,
+    drivers,
+    files,
+    forget_checkpoints,
+    record_error,
+)
 from pinnlab.sweep.spent import Spent
 
 
@@ -42,6 +49,14 @@ class Outcome(Enum):
     BUSY = "busy"
 
 
+OUTCOMES = {
+    State.DONE: Outcome.DONE,
+    State.FAILED: Outcome.FAILED,
+    State.PRUNED: Outcome.PRUNED,
+}
+"""How runs of these states ended."""
+
+
 @dataclass(frozen=True)
 class Job:
     """A run to be done in a folder; plain data, so that it travels to any computer.
@@ -49,6 +64,7 @@ class Job:
     - `driver`: the name of the driver's beacon; without it the run stops.
     - `cpus`: cores that it may use; `seconds`: the most that all attempts at it may
       take until it is done or fails, 0 for no limit.
+    - `along`: the other runs of its batch.
     """
 
     folder: str
@@ -56,6 +72,7 @@ class Job:
     driver: str
     cpus: int
     seconds: float
+    along: tuple[str, ...] = ()
 
 
 def supervise(
@@ -86,8 +103,11 @@ def supervise(
             return Outcome.BUSY
         if gone(_driver(job)):
             return Outcome.STOPPED
-        own.error.unlink(missing_ok=True)
+        for name in (job.run, *job.along):
+            files(Path(job.folder), name).error.unlink(missing_ok=True)
         outcome = _attempts(job, own, lease, devices, leaving)
+        if outcome is Outcome.PRUNED:
+            forget_checkpoints(Path(job.folder), job.run)
         if outcome is not Outcome.STOPPED:
             own.spent.unlink(missing_ok=True)
         return outcome
@@ -95,7 +115,8 @@ def supervise(
 
 def command(job: Job) -> list[str]:
     """What is started for a run."""
-    return [sys.executable, "-m", "pinnlab.sweep.child", job.folder, job.run]
+    this = sys.executable, "-m", "pinnlab.sweep.child"
+    return [*this, job.folder, job.run, *job.along]
 
 
 def _driver(job: Job) -> Path:
@@ -111,9 +132,14 @@ def _attempts(
 ) -> Outcome:
     """Start a run until it ends by itself, or is told to stop."""
     code: int | None = 0
-    for _ in range(ATTEMPTS):
+    for attempt in range(ATTEMPTS):
+        if job.along and attempt == ATTEMPTS - 1:
+            # All together may have been too much for the memory.
+            forget_checkpoints(Path(job.folder), job.run)
+            job = replace(job, along=())
         code = _attempt(job, own, lease, devices, leaving)
-        own.going.unlink(missing_ok=True)
+        for name in (job.run, *job.along):
+            files(Path(job.folder), name).going.unlink(missing_ok=True)
         if own.result.exists():
             return Outcome.DONE
         if own.pruned.exists():
@@ -152,7 +178,7 @@ def _attempt(
                 if time.monotonic() - looked < LOOK:
                     continue
                 looked = time.monotonic()
-                if lost(lease) or own.pruned.exists():
+                if lost(lease) or unwanted(Path(job.folder), job.run):
                     return None
                 if leaving() or gone(_driver(job)):
                     _ask_to_stop(process)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pinnlab.errors import ProblemError
+from pinnlab.sweep.alike import Runs, batched
 from pinnlab.sweep.axes import left_out
 from pinnlab.sweep.beacon import claimed
 from pinnlab.sweep.candidates import (
@@ -37,7 +38,7 @@ from pinnlab.sweep.going import going
 from pinnlab.sweep.plan import Lookup, Run
 from pinnlab.sweep.search import Search
 from pinnlab.sweep.study import chosen, hopeless, left_running, open_study, space
-from pinnlab.sweep.supervise import Outcome
+from pinnlab.sweep.supervise import OUTCOMES, Outcome
 from pinnlab.sweep.table import Row, read_row
 from pinnlab.sweep.values import Settings
 
@@ -49,18 +50,17 @@ PARTS = 10
 """A run is compared with others at each tenth of its budget."""
 EXCLUDED = "excluded"
 MOST_EXCLUDED = 1000
-OUTCOMES = {
-    State.DONE: Outcome.DONE,
-    State.FAILED: Outcome.FAILED,
-    State.PRUNED: Outcome.PRUNED,
-}
 
 
 @contextmanager
 def searching(
-    experiment: Experiment, lookup: Lookup, folder: Path
+    experiment: Experiment, lookup: Lookup, folder: Path, seconds: float = math.inf
 ) -> Iterator["Trials"]:
     """The search in a folder, which is made; no other driver may work on it.
+
+    **Arguments:**
+
+    - `seconds`: that a process should take at most.
 
     Raises `ProblemError` where another driver searches there, or for something else.
     """
@@ -70,7 +70,7 @@ def searching(
     with claimed(drivers(folder) / "search") as lease:
         if lease is None:
             raise ProblemError(f"{folder}: another driver is searching here")
-        yield Trials(experiment, lookup, folder)
+        yield Trials(experiment, lookup, folder, seconds)
 
 
 @dataclass
@@ -98,7 +98,9 @@ class Best:
 class Trials:
     """The trials of a search, as work for a driver."""
 
-    def __init__(self, experiment: Experiment, lookup: Lookup, folder: Path):
+    def __init__(
+        self, experiment: Experiment, lookup: Lookup, folder: Path, seconds: float
+    ):
         assert experiment.search is not None
         self._experiment = experiment
         self._search: Search = experiment.search
@@ -109,7 +111,8 @@ class Trials:
         self._study = open_study(experiment, self._search, folder)
         self._left_open = left_running(self._study)
         self._open: list[_Open] = []
-        self._queue: list[Run] = []
+        self._queue: list[Runs] = []
+        self._seconds = seconds
         self._curves: dict[str, list[float]] = {}
         self._trials = max(self._search.trials, self._asked)
 
@@ -121,11 +124,14 @@ class Trials:
     @property
     def waiting(self) -> int:
         """Runs that were not given out: also those that an earlier driver left."""
-        return self._unasked * self._search.repetitions + len(self._queue)
+        return self._unasked * self._search.repetitions + sum(map(len, self._queue))
 
-    def more(self, busy: int, size: int) -> list[Run]:
-        """The runs of the next trials, as many as there is place for."""
-        found: list[Run] = []
+    def more(self, busy: int, size: int) -> list[Runs]:
+        """The runs of the next trials, as many as there is place for.
+
+        The seeds of a trial are a batch where they can be one.
+        """
+        found: list[Runs] = []
         while self.waiting and busy + len(found) < size:
             if self._queue:
                 found.append(self._queue.pop(0))
@@ -221,13 +227,15 @@ class Trials:
             )
         working = {r.id for o in self._open for r in o.working}
         self._open.append(_Open(trial, runs))
+        queue: list[Run] = []
         for run in runs:
             self._curves.setdefault(run.id, trial.user_attrs.get(run.id, []))
             outcome = OUTCOMES.get(state(self._folder, run.id))
             if outcome is not None:
                 self.ended(run, outcome)  # These settings were tried before.
             elif run.id not in working:
-                self._queue.append(run)
+                queue.append(run)
+        self._queue += batched(queue, plan_of(self._experiment, ()), 1, self._seconds)
 
     def _follow(self, one: _Open, run: Run, part: int, heldout: float) -> None:
         """Note the held-out residual at all parts of the budget up to this one."""

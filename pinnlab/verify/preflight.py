@@ -50,6 +50,8 @@ EXAMINERS: tuple[Callable[[System], Findings], ...] = (
 )
 
 
+BEFORE = 250.0
+"""Megabytes of a process before it trains."""
 CANDIDATE = 16
 """Numbers for each candidate of new points: where it is, its residuals, sorting."""
 
@@ -119,6 +121,16 @@ def check(problem: Problem, target: float = 1e-3) -> Preflight:
         )
 
 
+def memory_needed(problem: Problem, target: float) -> tuple[float, float]:
+    """Bytes of a process before it trains, and what one training adds, roughly."""
+    settings = read_settings(problem.solver, problem.file)
+    with jax.enable_x64(True):
+        system = build_system(problem, settings.enforce)
+        full = plan(system, settings, target).settings
+        needed = _megabytes(system, full, _parameter_count(system, full))
+    return 1e6 * BEFORE, 1e6 * (needed - BEFORE)
+
+
 def examine(system: System) -> Findings:
     """Everything that is wrong with, or suspicious about, the mathematics."""
     found = Findings(errors=tuple(not_finite(system)))
@@ -181,7 +193,7 @@ def _megabytes(system: System, full: Settings, count: int) -> float:
     pieces = pieces_for(sizes, device_memory())
     work = sizes.gradient * min(full.points, pieces.gradient)
     work += sizes.residual * min(candidates, pieces.residuals)
-    return 250 + (sizes.bytes * (matrices + CANDIDATE * candidates) + work) / 1e6
+    return BEFORE + (sizes.bytes * (matrices + CANDIDATE * candidates) + work) / 1e6
 
 
 def _condition_note(system: System, term: Term, points: int) -> ConditionNote:
