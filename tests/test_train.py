@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 
 from pinnlab.assembly import least_squares, network_of
-from pinnlab.optimizer import LBFGS, Adam, LevenbergMarquardt, SSBroyden
+from pinnlab.optimizer import (
+    ENGDW,
+    LBFGS,
+    Adam,
+    LevenbergMarquardt,
+    SketchedGaussNewton,
+    SSBroyden,
+)
 from pinnlab.pieces import Pieces
 from pinnlab.points import look
 from pinnlab.problem.file import loads_problem
@@ -146,6 +153,20 @@ def test_memory_grows_with_the_points_themselves_alone():
     # Each point of the pool is a few numbers: coordinates, residuals, sorting.
     assert more_gradient < gradient
     assert more_drawn < 1.1 * drawn and more_drawn < 10 * 20 * 8
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [SketchedGaussNewton(least=8, oversampling=2), ENGDW(most=20, rank=12)],
+)
+def test_a_program_on_one_device_does_not_hold_the_numbers_of_rows(optimizer):
+    lengths = []
+    for points in (1000, 4000):
+        objective, theta = setup(points=points, width=4, text=DECAY, depth=1)
+        state = optimizer.init(objective, theta)
+        lowered: Any = eqx.filter_jit(optimizer.step).lower(objective, theta, state)
+        lengths.append(len(lowered.as_text()))
+    assert lengths[1] < lengths[0] + 1000
 
 
 def test_a_million_points_and_1e5_parameters_fit_a_laptop():
