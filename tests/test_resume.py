@@ -80,21 +80,6 @@ def history(rows):
     return [r.stage for r in rows], np.array(columns, float).tobytes()
 
 
-@pytest.fixture(scope="module")
-def compiled_once():
-    """Runs of the same stage use the programs of the first of them."""
-    known, compile_stage = {}, pinnlab.train.compile_stage
-
-    def remembered(stage, objective, theta):
-        if stage not in known:
-            known[stage] = compile_stage(stage, objective, theta)
-        return known[stage]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pinnlab.train, "compile_stage", remembered)
-        yield
-
-
 @pytest.mark.parametrize(
     ("optimizer", "at"),
     [
