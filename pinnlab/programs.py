@@ -109,9 +109,18 @@ def advanced(
 
 
 def compile_stage(
-    stage: Stage, objective: LeastSquares, theta: Float[Array, " P"]
+    stage: Stage,
+    objective: LeastSquares,
+    theta: Float[Array, " P"],
+    before: Programs | None = None,
 ) -> Programs:
-    """Compile a stage's programs ahead of time, for the devices of the objective."""
+    """Compile a stage's programs ahead of time, for the devices of the objective.
+
+    **Arguments:**
+
+    - `before`: those of the same stage with a less careful optimizer: what does not
+        depend on it is not compiled again.
+    """
     optimizer, mesh = stage.optimizer, objective.mesh
 
     def value_and_grad(objective: LeastSquares, theta: Array) -> tuple:
@@ -133,7 +142,11 @@ def compile_stage(
         return fresh, everywhere(heldout, mesh)
 
     one, key = replicated((jnp.asarray(1), jax.random.key(0)), mesh)
-    both = compiled(value_and_grad, objective, theta)
+    if before is None:
+        both = compiled(value_and_grad, objective, theta)
+        drawn = compiled(fresh, objective, theta, key)
+    else:
+        both, drawn = before.value_and_grad, before.look
     value, gradient = both(objective, theta)
     known = Known(value, gradient, objective.unravel)
     began = compiled(init, known, theta)
@@ -143,7 +156,7 @@ def compile_stage(
         began,
         compiled(resume, known, theta, state),
         compiled(advance, objective, (theta, state), one, donate=True),
-        compiled(fresh, objective, theta, key),
+        drawn,
     )
 
 

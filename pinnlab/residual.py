@@ -2,12 +2,10 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float
 
@@ -27,14 +25,12 @@ from pinnlab.equation.expression import Expression
 from pinnlab.equation.structure import static_nodes
 from pinnlab.fields import Fields, Model, partials_by_jets
 from pinnlab.network import AbstractNetwork
+from pinnlab.numbering import Extent, Place, Row, fold, numbering, places
 from pinnlab.optimizer.objective import AbstractObjective, Carry, Numbering, Visit
 from pinnlab.pieces import Pieces
 from pinnlab.problem.shape import Shape
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
-
-
-Places = TypeVar("Places", np.ndarray, Array)
 
 
 class Rows(eqx.Module):
@@ -227,44 +223,21 @@ class LeastSquares(AbstractObjective):
     ) -> Carry:
         """Rows and their gradients piece by piece: no Jacobian is kept."""
         for block, place in zip(self.blocks, self._places(), strict=True):
-            carry = self._fold_block(block, place, theta, visit, carry, most)
+            row, data = self._row(block, theta), (block.points, block.known)
+            carry = fold(place, row, data, block.factor, visit, carry, most)
         return carry
 
     def numbering(self, theta: Float[Array, " P"]) -> Numbering:
         """What the rows are called: their place without copies on one device."""
-        number = np.full(self._places()[0].rows * self.mesh.size, -1)
-        start = 0
-        for block, place in zip(self.blocks, self._places(), strict=True):
-            points, terms = np.arange(block.count), np.arange(block.scale.size)
-            own = start + points[:, None] * terms.size + terms
-            number[place.of(points)[:, None] + terms] = own
-            start += own.size
-        copies = number < 0
-        number[copies] = start + np.arange(np.sum(copies))
-        return Numbering(number, start)
+        return numbering(self._places())
 
-    def _places(self) -> list["_Place"]:
-        """Where the rows of each block are among all."""
-        own = [b.points.shape[0] // self.mesh.size for b in self.blocks]
-        sizes = [n * b.scale.size for n, b in zip(own, self.blocks, strict=True)]
-        rows, starts = sum(sizes), np.cumsum([0, *sizes])
-        return [
-            _Place(n, b.scale.size, int(first), rows)
-            for n, b, first in zip(own, self.blocks, starts, strict=False)
+    def _places(self) -> tuple[Place, ...]:
+        extents = [
+            Extent(b.count, b.points.shape[0], b.scale.size) for b in self.blocks
         ]
+        return places(extents, self.mesh.size)
 
-    def _fold_block(
-        self,
-        block: Block,
-        place: "_Place",
-        theta: Float[Array, " P"],
-        visit: Visit[Carry],
-        carry: Carry,
-        most: int,
-    ) -> Carry:
-        total, terms = block.points.shape[0], block.scale.size
-        size = min(total, max(1, most // terms))
-
+    def _row(self, block: Block, theta: Float[Array, " P"]) -> Row:
         def row(point: Array, known: Array) -> tuple[Array, Array]:
             def both(th: Array) -> tuple[Array, Array]:
                 found = block.rows(self.model(th), point, known)
@@ -272,19 +245,7 @@ class LeastSquares(AbstractObjective):
 
             return jax.jacrev(both, has_aux=True)(theta)
 
-        def piece(carry: Carry, which: Array) -> tuple[Carry, None]:
-            safe = jnp.minimum(which, total - 1)
-            gradients, values = jax.vmap(row)(block.points[safe], block.known[safe])
-            inside = (which < block.count)[:, None]
-            factor = jnp.where(inside, block.factor, 0)
-            index = place.of(safe)[:, None] + jnp.arange(terms)
-            index = jnp.where(inside, index, place.rows * self.mesh.size)
-            gradients = (gradients * factor[..., None]).reshape(-1, theta.size)
-            found = visit(carry, index.ravel(), (values * factor).ravel(), gradients)
-            return found, None
-
-        pieces_of = jnp.arange(-(-total // size) * size).reshape(-1, size)
-        return jax.lax.scan(piece, carry, pieces_of)[0]
+        return row
 
     def arrays(self, theta: Float[Array, " P"]) -> AbstractNetwork:
         """The network with nothing but its trainable arrays."""
@@ -393,25 +354,6 @@ def _without_copies(rows: Array, real: Bool[Array, " points"] | None) -> Array:
     if real is None:
         return rows
     return jnp.where(jnp.expand_dims(real, tuple(range(1, rows.ndim))), rows, 0)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Place:
-    """Where a block's rows are: on each of the devices, after those of earlier blocks.
-
-    - `points`: of the block on a device; `terms`: rows of a point.
-    - `first`: rows before them on a device; `rows`: of a device altogether.
-    """
-
-    points: int
-    terms: int
-    first: int
-    rows: int
-
-    def of(self, point: Places) -> Places:
-        """The index of the first row of a point, which counts all devices' points."""
-        device, local = point // self.points, point % self.points
-        return device * self.rows + self.first + local * self.terms
 
 
 class Known(AbstractObjective):

@@ -139,6 +139,7 @@ class _Run:
         self.at = Position()
         self.record = Record()
         self.saved: Snapshot | None = None
+        self.made: Programs | None = None
         self.best = Best(theta, self._error_of())
 
     def _error_of(self) -> Callable[[Array], Array] | None:
@@ -163,6 +164,7 @@ class _Run:
 
     def stage(self, stage: Stage) -> Stop:
         """Run one stage to its end."""
+        self.made = None
         programs = self._programs(stage)
         try:
             stop, programs = self._loop(stage, programs)
@@ -177,7 +179,8 @@ class _Run:
     def _programs(self, stage: Stage) -> Programs:
         began = time.perf_counter()
         careful = stage.careful(self.at.rollbacks)
-        programs = compile_stage(careful, self.objective, self.theta)
+        self.made = compile_stage(careful, self.objective, self.theta, self.made)
+        programs = self.made
         self.record.compile_seconds += time.perf_counter() - began
         if self.hooks.inspect is not None:
             programs = self.hooks.inspect(stage, programs)

@@ -83,3 +83,21 @@ def no_profile(tmp_path_factory):
 def room():
     """Hundreds of tests compile in one process."""
     make_room()
+
+
+@pytest.fixture(scope="module")
+def compiled_once():
+    """Runs of a file that have the same stage use the programs of the first."""
+    # Whoever only distributes tests need not wait for it.
+    import pinnlab.train
+
+    known, compile_stage = {}, pinnlab.train.compile_stage
+
+    def remembered(stage, *others):
+        if stage not in known:
+            known[stage] = compile_stage(stage, *others)
+        return known[stage]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pinnlab.train, "compile_stage", remembered)
+        yield

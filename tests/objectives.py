@@ -6,7 +6,6 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array
 
 from pinnlab.optimizer import AbstractObjective, AbstractOptimizer, Info, Numbering
@@ -33,7 +32,7 @@ class Objective(AbstractObjective):
 
     def numbering(self, theta: Array) -> Numbering:
         count = jax.eval_shape(self.residuals, theta).size
-        return Numbering(np.arange(count), count)
+        return Numbering(count, count)
 
     def fold_rows(
         self, theta: Array, visit: Visit[Carry], carry: Carry, most: int

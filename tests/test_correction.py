@@ -2,10 +2,12 @@
 
 from copy import deepcopy
 from dataclasses import replace
+from functools import cache
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from test_train import DECAY, setup
 
 from pinnlab import Solution, loads_problem, solve
@@ -34,6 +36,7 @@ def begin():
     return correcting(system, full, (1.0,), jax.random.key(3))
 
 
+@cache
 def stages():
     """Two networks, forty steps each."""
     first = Stage("first", LevenbergMarquardt(), 40, 20, True, 3)
@@ -74,6 +77,7 @@ def test_jets_are_the_derivatives_of_the_sum():
     np.testing.assert_allclose(slope, jax.jacfwd(network)(point)[:, 0], rtol=1e-12)
 
 
+@pytest.mark.usefixtures("compiled_once")
 def test_a_run_that_stopped_in_the_second_stage_ends_at_the_same_bits():
     whole, taken = trained(), []
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from test_ensemble import prepared
-from test_resume import RUN, check_stops, history
+from test_resume import RUN, Case, check_stops, history
 
 import pinnlab.ensemble.state
 import pinnlab.ensemble.train
@@ -98,4 +98,4 @@ def test_each_of_several_trainings_has_a_checkpoint_of_its_own(tmp_path: Path):
 @pytest.mark.slow
 def test_seeds_that_were_stopped_are_resumed_to_the_same_bits(tmp_path):
     faults = {"term=21": 75, "kill=40": -9, "int=60": 130}
-    check_stops(tmp_path, "ssbroyden", faults, "--seeds", "3")
+    check_stops(tmp_path, Case("ssbroyden"), faults, "--seeds", "3")

@@ -14,7 +14,7 @@ from pinnlab.cli.gallery import find_problem
 from pinnlab.grids import result_grid
 from pinnlab.network import MLP
 from pinnlab.result import EquationCheck, FieldError, FieldEstimate
-from pinnlab.verify.estimate import Estimate, error_estimate
+from pinnlab.verify.estimate import Estimate, error_estimate, too_rough
 from pinnlab.verify.truth import Evidence, judge
 
 
@@ -88,7 +88,30 @@ def test_what_explains_nothing_of_a_rough_residual_is_no_estimate():
     with jax.enable_x64(True):
         estimate = error_estimate(found.system, found.model, grid, 4.0)
     assert isinstance(estimate, str)
-    assert "too rough" in estimate
+    assert "too rough" in estimate and "more than 50%" in estimate
+
+
+@pytest.mark.parametrize(
+    ("left", "words"),
+    [
+        (0.5, "explains 50% of it"),
+        # Not 50, of which more would be enough.
+        (0.501, "explains 49% of it"),
+        (0.86, "explains 14% of it"),
+        (0.995, "no error that was tried explains any of it"),
+        (595.58, "no error that was tried explains any of it"),
+        (np.nan, "no error that was tried explains any of it"),
+    ],
+)
+def test_a_rough_residual_is_described_by_what_could_be_explained(left, words):
+    assert words in too_rough(left)
+
+
+def test_why_there_is_no_estimate_is_told_with_the_verdict():
+    judgment = judge(Evidence(FINE, (), (), inestimable=too_rough(0.9)), 1e-3, "done")
+    assert judgment.verdict == "unverified"
+    assert "nothing independent confirms the solution" in judgment.reason
+    assert "could not be estimated: the residual is too rough" in judgment.reason
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ LAYERS = [
     {"system"},
     {"grids", "provenance"},
     {"network", "optimizer"},
-    {"fields"},
+    {"fields", "numbering"},
     {"residual"},
     {
         "scaling",

@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 
 from pinnlab.assembly import least_squares, network_of
-from pinnlab.optimizer import LBFGS, Adam, LevenbergMarquardt, SSBroyden
+from pinnlab.ensemble.programs import optimizers
+from pinnlab.ensemble.stack import member
+from pinnlab.optimizer import (
+    ENGDW,
+    LBFGS,
+    Adam,
+    LevenbergMarquardt,
+    SketchedGaussNewton,
+    SSBroyden,
+)
 from pinnlab.pieces import Pieces
 from pinnlab.points import look
 from pinnlab.problem.file import loads_problem
@@ -71,7 +80,7 @@ def run(objective, theta, stage, seconds=60.0, start=None, **options):
 
 @pytest.mark.parametrize("optimizer", [SSBroyden(), LevenbergMarquardt(), Adam()])
 def test_a_stage_lowers_the_residual(optimizer):
-    objective, theta = setup()
+    objective, theta = setup(width=4, depth=1)
     before = float(objective.loss(theta))
     trained = run(objective, theta, Stage("s", optimizer, 20, 10, True, 4))
     assert trained.stop is Stop.ITERATIONS
@@ -81,7 +90,7 @@ def test_a_stage_lowers_the_residual(optimizer):
 
 
 def test_a_step_is_traced_once_however_often_points_are_redrawn():
-    objective, theta = setup()
+    objective, theta = setup(text=DECAY, depth=1)
     traces = []
 
     class Counting(SSBroyden):
@@ -146,6 +155,20 @@ def test_memory_grows_with_the_points_themselves_alone():
     # Each point of the pool is a few numbers: coordinates, residuals, sorting.
     assert more_gradient < gradient
     assert more_drawn < 1.1 * drawn and more_drawn < 10 * 20 * 8
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [SketchedGaussNewton(least=8, oversampling=2), ENGDW(most=20, rank=12)],
+)
+def test_a_program_on_one_device_does_not_hold_the_numbers_of_rows(optimizer):
+    lengths = []
+    for points in (1000, 4000):
+        objective, theta = setup(points=points, width=4, text=DECAY, depth=1)
+        state = optimizer.init(objective, theta)
+        step: Any = eqx.filter_jit(optimizer.step)
+        lengths.append(len(step.lower(objective, theta, state).as_text()))
+    assert lengths[1] < lengths[0] + 1000
 
 
 def test_a_million_points_and_1e5_parameters_fit_a_laptop():
@@ -215,11 +238,15 @@ def test_training_goes_on_with_smaller_steps_after_a_divergence():
 )
 def test_a_careful_optimizer_makes_a_shorter_first_step(optimizer):
     objective, theta = setup(text=DECAY, depth=1)
-    lengths = []
-    for some in (optimizer, optimizer.careful(), optimizer.careful().careful()):
-        state = some.init(objective, theta)
-        moved, _, _ = eqx.filter_jit(some.step)(objective, theta, state)
-        lengths.append(float(jnp.linalg.norm(moved - theta)))
+    # The numbers that differ are arrays, so that one compiled step serves them all.
+    every = optimizers(Stage("s", optimizer, 1, 1, False, 1), (0, 1, 2), theta.dtype)
+
+    @eqx.filter_jit
+    def length(some):
+        moved, _, _ = some.step(objective, theta, some.init(objective, theta))
+        return jnp.linalg.norm(moved - theta)
+
+    lengths = [float(length(member(every, i))) for i in range(3)]
     assert lengths[0] > lengths[1] > lengths[2] > 0
 
 

@@ -48,10 +48,10 @@ def nystrom(
     - `rows`: those of K; the directions have zeros at copies.
     - `rank`: the number l of random directions; always the same ones.
     """
-    shape = rows.number.size, min(rank, rows.count)
-    raw = jax.random.normal(jax.random.key(0), shape, dtype)[rows.number]
-    raw = jnp.where(rows.number[:, None] < rows.count, raw, 0)
-    directions, _ = jnp.linalg.qr(raw)
+    shape = rows.size, min(rank, rows.count)
+    raw = jax.random.normal(jax.random.key(0), shape, dtype)
+    raw = jnp.where(jnp.arange(rows.size)[:, None] < rows.count, raw, 0)
+    directions, _ = jnp.linalg.qr(rows.ordered(raw))
     image = multiply(directions)
     # A small multiple of the identity keeps the Cholesky factor real; it is taken
     # from the values again.

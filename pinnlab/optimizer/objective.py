@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PyTree
+from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 
 
 Carry = TypeVar("Carry")
@@ -25,13 +25,19 @@ Visit = Callable[
 class Numbering:
     """What rows are called, on however many devices: random choices go by it.
 
+    - `size`: all rows, R; `count`: those that are no copies.
     - `number`: of each row its place in the order of one device, [R]; copies, whose
-        rows are 0, come last.
-    - `count`: the rows that are no copies.
+        rows are 0, come last. None where the rows are in that order: a program would
+        hold it as a constant.
     """
 
-    number: np.ndarray
+    size: int
     count: int
+    number: np.ndarray | None = None
+
+    def ordered(self, named: Shaped[Array, "R ..."]) -> Shaped[Array, "R ..."]:
+        """What belongs to the numbers 0, 1, ..., in the order of the rows."""
+        return named if self.number is None else named[self.number]
 
 
 class AbstractObjective(eqx.Module):

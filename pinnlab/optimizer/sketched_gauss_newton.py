@@ -26,7 +26,6 @@ from dataclasses import replace
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from pinnlab.optimizer.levenberg_marquardt import Spectrum, Trials, eigen_spectrum
@@ -178,7 +177,7 @@ class SketchedGaussNewton(AbstractOptimizer[SketchedGaussNewtonState]):
         def visit(carry: tuple, index: Array, values: Array, gradients: Array) -> tuple:
             matrix, gradient, total = carry
             small = columns.restrict(gradients)
-            index = jnp.minimum(index, rows.number.size - 1)
+            index = jnp.minimum(index, rows.size - 1)
             for k in range(place.shape[1]):
                 signed = sign[index, k, None] * small
                 matrix = matrix.at[place[index, k]].add(signed)
@@ -186,7 +185,7 @@ class SketchedGaussNewton(AbstractOptimizer[SketchedGaussNewtonState]):
 
         zeros = jnp.zeros((height, kept), theta.dtype)
         start = zeros, jnp.zeros_like(theta), jnp.zeros((), theta.dtype)
-        most = min(self.most, rows.number.size)
+        most = min(self.most, rows.size)
         matrix, gradient, total = objective.fold_rows(theta, visit, start, most)
         restricted = columns.restrict(gradient[None])[0]
         spectrum = self.spectrum(matrix)
@@ -251,9 +250,9 @@ def _row_hashes(
     A sketch as high as the matrix is the matrix itself.
     """
     if height == rows.count:
-        place = np.minimum(rows.number, height - 1)
-        return jnp.asarray(place)[:, None], jnp.ones((place.size, 1), dtype)
-    shape = rows.number.size, HASHES
+        place = rows.ordered(jnp.minimum(jnp.arange(rows.size), height - 1))
+        return place[:, None], jnp.ones((place.size, 1), dtype)
+    shape = rows.size, HASHES
     place = jax.random.randint(keys[0], shape, 0, height)
     sign = jax.random.rademacher(keys[1], shape, dtype)
-    return place[rows.number], sign[rows.number] / HASHES**0.5
+    return rows.ordered(place), rows.ordered(sign) / HASHES**0.5

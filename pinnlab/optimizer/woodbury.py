@@ -67,7 +67,7 @@ def exact_kernel(
     memory: int,
 ) -> Kernel:
     """The kernel itself, factorized at every solve."""
-    matrix = kernel(objective, theta, rows.number.size, memory)
+    matrix = kernel(objective, theta, rows.size, memory)
 
     def solve(shift: Array, z: Array) -> Array:
         shifted = matrix + shift * jnp.eye(len(matrix), dtype=theta.dtype)
@@ -88,7 +88,7 @@ def approximate_kernel(
     rank: int,
 ) -> Kernel:
     """The kernel by `rank` random directions; `product` is K times a vector."""
-    if rows.number.size * theta.size * theta.dtype.itemsize <= memory:
+    if rows.size * theta.size * theta.dtype.itemsize <= memory:
         jacobian = objective.jacobian(theta)
         multiply = lambda columns: jacobian @ (jacobian.T @ columns)
     else:

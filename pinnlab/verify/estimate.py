@@ -5,6 +5,7 @@ order in e, with the conditions' linearizations driven by their violations. That
 linear problem, so random features and least squares solve it (`pinnlab.linear`).
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,9 +93,7 @@ def error_estimate(
     solved = found.solved
     quality = unexplained(system, solved.features, solved.coefficients, search.test)
     if not quality < USABLE:
-        return (
-            f"the residual is too rough: no error found leaves less than {quality:.0%}"
-        )
+        return too_rough(quality)
     coefficients = solved.coefficients.reshape(len(system.fields), -1)
     correction = solved.features.values(grid, coefficients)
     ours = Evaluator(system, field_expressions(system))(model, grid)
@@ -106,3 +105,17 @@ def error_estimate(
         fields.append(FieldEstimate(name, relative))
     values = {f: -correction[:, j] for j, f in enumerate(system.fields)}
     return Estimate(tuple(fields), values, quality)
+
+
+def too_rough(quality: float) -> str:
+    """Why there is no estimate where the best error leaves so much of the residual."""
+    share = math.floor(100 * (1 - quality)) if quality < 1 else 0
+    best = (
+        f"the error that fits it best explains {share}% of it"
+        if share
+        else "no error that was tried explains any of it"
+    )
+    return (
+        f"the residual is too rough: {best}, and an estimate needs more than "
+        f"{1 - USABLE:.0%}"
+    )

@@ -29,12 +29,16 @@ CALIBRATION = 3.0
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was measured after training, before any judgment."""
+    """What was measured after training, before any judgment.
+
+    - `inestimable`: why errors that should have been estimated were not.
+    """
 
     equations: tuple[EquationCheck, ...]
     conditions: tuple[ConditionCheck, ...]
     fields: tuple[FieldError, ...]
     estimates: tuple[FieldEstimate, ...] = ()
+    inestimable: str = ""
 
 
 def gather(
@@ -132,9 +136,12 @@ def judge(evidence: Evidence, target: float, stop: str) -> Judgment:
         )
     if evidence.estimates:
         return _by_estimate(evidence, target, stop)
+    reason = "the residuals are small, but nothing independent confirms the solution"
+    if evidence.inestimable:
+        reason += f"; its error could not be estimated: {evidence.inestimable}"
     return Judgment(
         "unverified",
-        "the residuals are small, but nothing independent confirms the solution",
+        reason,
         "give [exact], or compare with a second seed",
     )
 

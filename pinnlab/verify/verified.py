@@ -110,8 +110,10 @@ def verify(
     estimate: Estimate | str = "a truth is known"
     if truth is None and seconds > 0:
         estimate = error_estimate(system, model, grid, min(seconds, ESTIMATE_SECONDS))
-    if isinstance(estimate, Estimate):
-        evidence = dataclasses.replace(evidence, estimates=estimate.fields)
+        if isinstance(estimate, Estimate):
+            evidence = dataclasses.replace(evidence, estimates=estimate.fields)
+        else:
+            evidence = dataclasses.replace(evidence, inestimable=estimate)
     check = None if beside is None else _check(beside, evidence)
     if truth is not None and system.problem.reference.file and beside is None:
         check = _check_file(system.problem.reference.file, truth)

@@ -1,13 +1,15 @@
 """Runs the command line with one fault in it: `run.py kill=120 solve case.toml`.
 
-`kill`, `term`, `usr1` and `int` send the process a signal at that iteration; `torn`
-kills it in the middle of writing that checkpoint; `none` does nothing. A checkpoint is
-written between any two pieces of training.
+`kill`, `term`, `usr1` and `int` send the process a signal at that iteration, and
+`later=120.35` kills it 35 milliseconds after it; `torn` kills it in the middle of
+writing that checkpoint; `none` does nothing. A checkpoint is written between any two
+pieces of training.
 """
 
 import os
 import signal
 import sys
+import threading
 
 from pinnlab import atomic, keeper
 from pinnlab.cli.main import main
@@ -21,14 +23,14 @@ SIGNALS = {
 }
 
 
-def signalling(name, iteration):
-    """Sends a signal once, when training has made so many iterations."""
-    pause, sent = keeper.Keeper.pause, []
+def acting(act, iteration):
+    """Does something once, when training has made so many iterations."""
+    pause, done = keeper.Keeper.pause, []
 
     def watched(self, take):
-        if take().record.iterations >= iteration and not sent:
-            sent.append(iteration)
-            os.kill(os.getpid(), SIGNALS[name])
+        if take().record.iterations >= iteration and not done:
+            done.append(iteration)
+            act()
         return pause(self, take)
 
     keeper.Keeper.pause = watched
@@ -54,7 +56,11 @@ def run():
     name, _, number = sys.argv.pop(1).partition("=")
     keeper.PERIOD = keeper.SHARE = 0.0
     if name in SIGNALS:
-        signalling(name, int(number))
+        acting(lambda: os.kill(os.getpid(), SIGNALS[name]), int(number))
+    elif name == "later":
+        iteration, wait = map(int, number.split("."))
+        die = lambda: os.kill(os.getpid(), signal.SIGKILL)
+        acting(threading.Timer(wait / 1000, die).start, iteration)
     elif name == "torn":
         tearing(int(number))
     main()
