@@ -121,9 +121,10 @@ def _gaps(shape: Shape) -> list[tuple[tuple[float, float], float]]:
         lo + s * (np.arange(CELLS + 2) - 0.5) for lo, s in zip(lower, step, strict=True)
     ]
     x, y = np.meshgrid(*lines, indexing="ij")
-    outside, count = ndimage.label(shape.solid.level(x, y) <= 0)
+    outside = np.zeros(x.shape, np.int32)
+    ndimage.label(shape.solid.level(x, y) <= 0, output=outside)
     found = []
-    for i in range(1, count + 1):
+    for i in range(1, int(outside.max()) + 1):
         cells = outside == i
         if cells[0].any() or cells[-1].any() or cells[:, 0].any() or cells[:, -1].any():
             continue
