@@ -26,7 +26,7 @@ OPERATORS = frozenset(
     {"d", "dn", "lap", "grad", "div", "dot", "integral", "at", "jump"}
 )
 PLACES = frozenset({"start", "end", "boundary"})
-RESULT_NAMES = frozenset({"solution", "model", "history", "report", "point"})
+RESULT_NAMES = frozenset({"solution", "model", "history", "report", "point", "mask"})
 RESERVED = OPERATORS | KEYWORDS | FUNCTIONS.keys() | PLACES | {"pi"}
 """Words of the language, which no field, coordinate or parameter may have."""
 
