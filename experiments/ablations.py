@@ -1,6 +1,7 @@
 """What each choice of the nonlinear route is worth, at equal training time.
 
-    python experiments/ablations.py [--quick] [--only points damping ...] [-o FILE]
+    python experiments/ablations.py [--quick] [--only points damping ...]
+        [--seconds 60] [--seeds 3] [-o FILE]
 
 Every variant differs from the first of its table in one thing. All train on the same
 problems, which have exact solutions, for the same seconds; compilation is not counted.
@@ -10,6 +11,8 @@ and a few seconds each: it shows that the script works, not which variant is bet
 """
 
 import argparse
+import datetime
+import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -168,7 +171,7 @@ def measure(problem_name: str, variant: Variant, scale: Scale, seed: int) -> Mea
 def table(name: str, variants: tuple[Variant, ...], scale: Scale) -> str:
     """One table, a row for each variant and problem."""
     lines = [
-        f"## {name.capitalize()}",
+        f"### {name.capitalize()}",
         "",
         "| problem | variant | error | held-out residual | steps | parameters |",
         "|---|---|---|---|---|---|",
@@ -197,13 +200,22 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=list(every), default=list(every))
     default = Path(tempfile.gettempdir()) / "ablations.md"
     parser.add_argument("-o", "--output", type=Path, default=default)
+    parser.add_argument("--seconds", type=float, help="of each training")
+    parser.add_argument("--seeds", type=int)
     arguments = parser.parse_args()
     scale = QUICK if arguments.quick else FULL
+    scale = replace(
+        scale,
+        seconds=arguments.seconds or scale.seconds,
+        seeds=arguments.seeds or scale.seeds,
+    )
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
         tables = [table(name, every[name], scale) for name in arguments.only]
     head = (
-        f"# Ablations: {scale.seconds:g} s of training each, {scale.seeds} seed"
-        f"{'s' * (scale.seeds > 1)}, {jax.devices()[0].device_kind}"
+        f"Made on {datetime.date.today()} by `python experiments/ablations.py` with "
+        f"{scale.seconds:g} s of training each on {len(os.sched_getaffinity(0))} cores "
+        f"({jax.devices()[0].device_kind}); medians of {scale.seeds} seed"
+        f"{'s' * (scale.seeds > 1)}."
     )
     arguments.output.write_text("\n\n".join([head, *tables]) + "\n")
     print(arguments.output)
