@@ -16,7 +16,7 @@ def decaying(rows=40):
 
 
 def every(rows):
-    return Numbering(np.arange(rows), rows)
+    return Numbering(rows, rows)
 
 
 def test_a_kernel_that_decays_is_seen_through_few_directions():

@@ -89,7 +89,7 @@ class Search:
         left = self.seconds - self.spent
         # A solve with N unknowns takes about cost * N^2.6 seconds.
         by_time = int((max(left, 0.1) / 1.5 / self.cost) ** (1 / 2.6) / fields)
-        return max(40, min(by_memory, by_time))
+        return max(40, min(by_memory, by_time - self.space.extra))
 
     def attempt(self, phase: str, box: Box, count: int, ratio: int) -> Solved:
         """One solve; keeps it if it is the best so far."""
@@ -109,8 +109,8 @@ class Search:
         solved = solve_features(self.system, features, self.sheets[rows], self.test)
         spent = self.clock.spent - began
         # The largest solve tells best what a larger one will take.
-        if count * fields >= self.largest:
-            self.largest = count * fields
+        if unknowns >= self.largest:
+            self.largest = unknowns
             self.cost = spent / self.largest**2.6 * (2 / ratio)
         self.tried += 1
         if self.best is None or solved.worst < self.best.solved.worst:

@@ -23,6 +23,11 @@ SIGNALS = {
 }
 
 
+def signalling(name, iteration):
+    """Sends the process a signal once, when training has made so many iterations."""
+    acting(lambda: os.kill(os.getpid(), SIGNALS[name]), iteration)
+
+
 def acting(act, iteration):
     """Does something once, when training has made so many iterations."""
     pause, done = keeper.Keeper.pause, []
@@ -56,7 +61,7 @@ def run():
     name, _, number = sys.argv.pop(1).partition("=")
     keeper.PERIOD = keeper.SHARE = 0.0
     if name in SIGNALS:
-        acting(lambda: os.kill(os.getpid(), SIGNALS[name]), int(number))
+        signalling(name, int(number))
     elif name == "later":
         iteration, wait = map(int, number.split("."))
         die = lambda: os.kill(os.getpid(), signal.SIGKILL)
