@@ -51,6 +51,7 @@ def test_features_of_many_coordinates_depend_on_two_of_them():
     assert np.abs(features.frequencies).max() <= 3
 
 
+@pytest.mark.slow
 def test_a_sum_over_five_coordinates_is_solved_by_features():
     axes = [f"x{i}" for i in range(1, 6)]
     problem = loads_problem(

@@ -84,19 +84,21 @@ def history(rows):
     ("optimizer", "at"),
     [
         (SSBroyden(), 33),
-        (SSBroyden(), 4),
+        pytest.param(SSBroyden(), 4, marks=pytest.mark.slow),
         (LevenbergMarquardt(), 40),
         (LBFGS(), 21),
         (Adam(), 56),
         (Muon(), 18),
         (ENGDW(), 25),
         # Rows, 33 here, above which their kernel is approximated.
-        (ENGDW(most=20, rank=12), 37),
+        pytest.param(ENGDW(most=20, rank=12), 37, marks=pytest.mark.slow),
         (SPRING(), 44),
-        (SPRING(most=20, rank=12), 15),
+        pytest.param(SPRING(most=20, rank=12), 15, marks=pytest.mark.slow),
         (SketchedGaussNewton(), 29),
         # A sketch of 16 rows, made anew in each step.
-        (SketchedGaussNewton(least=8, oversampling=2), 51),
+        pytest.param(
+            SketchedGaussNewton(least=8, oversampling=2), 51, marks=pytest.mark.slow
+        ),
     ],
     ids=lambda value: str(value) if isinstance(value, int) else type(value).__name__,
 )

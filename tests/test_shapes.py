@@ -387,6 +387,7 @@ network = { width = 12, depth = 1 }
 """
 
 
+@pytest.mark.slow
 def test_a_network_is_trained_on_points_of_the_shape_alone():
     problem = loads_problem(plate().source + NETWORK, "plate")
     found = solve(problem, target=1e-2, budget=120, reference=False)
