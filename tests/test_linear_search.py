@@ -51,6 +51,20 @@ def test_features_of_many_coordinates_depend_on_two_of_them():
     assert np.abs(features.frequencies).max() <= 3
 
 
+def test_a_product_of_many_coordinates_is_solved_by_features_of_all():
+    axes = [f"x{i}" for i in range(1, 5)]
+    problem = loads_problem(
+        f"coordinates = {{ {', '.join(f'{a} = [0, 1]' for a in axes)} }}\n"
+        'fields = ["u"]\n[definitions]\n'
+        f'truth = "{"*".join(f"sin(pi*{a})" for a in axes)}"\n[equations]\n'
+        'poisson = "-lap(u) = 4*pi^2*truth"\n'
+        '[conditions]\nwalls = { on = "boundary", equation = "u = 0" }\n'
+        '[exact]\nu = "truth"\n[solver]\nstrategy = "linear"\n'
+    )
+    solution = solve(problem, target=1e-2, budget=3, reference=False)
+    assert solution.report.fields[0].rel_l2 < 2e-2
+
+
 @pytest.mark.slow
 def test_a_sum_over_five_coordinates_is_solved_by_features():
     axes = [f"x{i}" for i in range(1, 6)]

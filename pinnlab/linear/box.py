@@ -7,7 +7,9 @@ import numpy as np
 
 
 FULL, TOGETHER = 3, 2
-"""Above `FULL` coordinates a feature depends on `TOGETHER` of them."""
+"""Above `FULL` coordinates a feature depends on `TOGETHER` of them, or on all."""
+ALL_AT_FIRST = 600
+"""Features that depend on all of many coordinates: of no grid, their number is free."""
 
 
 @dataclass(frozen=True)
@@ -17,12 +19,14 @@ class Box:
     [dim] each. The center is 0 where frequencies begin at 0; elsewhere the coordinate
     has a band around it. Along the `periodic` ones frequencies are multiples of pi.
     `density`: of the features, relative to the fewest that are worth a try.
+    `is_mixed`: whether features of many coordinates depend on all of them.
     """
 
     center: np.ndarray
     width: np.ndarray
     periodic: tuple[int, ...] = ()
     density: float = 1.0
+    is_mixed: bool = False
 
     @property
     def size(self) -> int:
@@ -30,6 +34,8 @@ class Box:
 
         A band holds a slow function times a cosine and one times a sine.
         """
+        if self.is_mixed:
+            return int(self.density * ALL_AT_FIRST)
         twice = np.where(self.center > 0, 2, 1)
         if len(self.width) > FULL:
             sides = 0.64 * self.width + 4.0
@@ -61,11 +67,15 @@ class Box:
         low = width >= self.center
         center = np.where(low, 0, self.center)
         width = width + self.center - center
-        return Box(center, width, self.periodic, self.density)
+        return replace(self, center=center, width=width)
 
     def denser(self, factor: float) -> "Box":
         """The same frequencies with more features."""
         return replace(self, density=factor * self.density)
+
+    def mixed(self) -> "Box":
+        """The same frequencies, in features that depend on all coordinates."""
+        return replace(self, is_mixed=True)
 
     def widened(self, factor: float) -> list["Box"]:
         """The box with each coordinate widened, and with all (last)."""

@@ -129,8 +129,8 @@ def draw(
 
     In a periodic coordinate the frequencies are multiples of pi (its period is 2 in the
     scaled box), so that every feature is exactly periodic. Above `FULL` coordinates a
-    feature depends on `TOGETHER` of them, drawn at random: a box of many dimensions
-    would need too many (Potts and Schmischke, 2021).
+    feature depends on `TOGETHER` of them, drawn at random, unless they are mixed: a box
+    of many dimensions would need too many (Potts and Schmischke, 2021).
 
     With `mirrored` coordinates the features are those of all combinations of their
     signs, one combination after another; the count is rounded up.
@@ -143,7 +143,7 @@ def draw(
     place = 2 * (rng.random((count, dim)) if unit is None else unit) - 1
     place[:, list(mirrored)] = np.abs(place[:, list(mirrored)])
     frequencies = place * box.width
-    if dim > FULL:
+    if dim > FULL and not box.is_mixed:
         order = np.argsort(rng.random(frequencies.shape), axis=1)
         frequencies[order >= TOGETHER] = 0
     for i in box.periodic:

@@ -12,7 +12,7 @@ import numpy as np
 
 from pinnlab.clock import Clock
 from pinnlab.linear.bands import bands, centers
-from pinnlab.linear.box import Box
+from pinnlab.linear.box import FULL, Box
 from pinnlab.linear.forms import linear_form
 from pinnlab.linear.solver import Form, Sheet, Solved, folded, sheet, solve_features
 from pinnlab.linear.space import find_space
@@ -140,7 +140,8 @@ class Search:
         """Widen the box from small, each time along the coordinate that helps most.
 
         It begins with the frequencies of the data, those of a narrow band alone first:
-        nothing else is needed where the solution has them too.
+        nothing else is needed where the solution has them too. Of many coordinates
+        features of two are tried first, and of all where these say little.
         """
         count = len(self.lower)
         # A periodic coordinate needs at least the first harmonic.
@@ -148,6 +149,11 @@ class Search:
         width[list(self.periodic)] = 2 * START
         start = Box(np.zeros(count), width, self.periodic)
         score = self._tried(start)
+        if count > FULL and score > RESOLVED and not self._enough(goal):
+            found = self._tried(start.mixed())
+            if found < score:
+                self._widen(start.mixed(), found, goal)
+                return
         narrow = Box(centers(self.system, self.seed), width, self.periodic)
         if narrow.center.any() and narrow.size <= self.capacity:
             found = self._tried(narrow)
@@ -176,7 +182,7 @@ class Search:
             scored: list[tuple[float, int]] = []
             moves = [box.denser(DENSER)]
             resolved = score < RESOLVED
-            if resolved and moves[0].size <= self.capacity:
+            if (resolved or box.is_mixed) and moves[0].size <= self.capacity:
                 scored.append((self._tried(moves[0]), 0))
                 if scored[0][0] < score / MUCH:
                     box, score = moves[0], scored[0][0]
@@ -190,7 +196,7 @@ class Search:
                 return
             best, which = min(scored)
             helps = best < score / GAIN
-            if not helps and moves[-1].size > self.capacity:
+            if not helps and (box.is_mixed or moves[-1].size > self.capacity):
                 return
             if not helps and resolved:
                 patience -= 1
