@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 from pinnlab.assembly import least_squares, network_of
+from pinnlab.compare import compare
 from pinnlab.errors import ProblemError
+from pinnlab.export.paraview import write_vtu, write_xdmf
 from pinnlab.hdf5 import read_result
 from pinnlab.linear.around import find_around
 from pinnlab.network.plane import plane_functions
+from pinnlab.plotting import view
 from pinnlab.points import look
 from pinnlab.problem.curves import Arc, Segment
 from pinnlab.problem.file import loads_problem
@@ -22,6 +25,7 @@ from pinnlab.sampling import sample
 from pinnlab.settings import read_settings
 from pinnlab.solution import Solution
 from pinnlab.solver import solve
+from pinnlab.sources import load_pair, load_source
 from pinnlab.strategy import plan
 from pinnlab.system.system import build_system
 from pinnlab.system.terms import EVERYWHERE
@@ -389,6 +393,18 @@ def test_values_outside_of_the_shape_are_nan_and_masked(solved, tmp_path):
     assert np.array_equal(mask, inside)
     assert np.isnan(solved(x=0.2, y=0.1))
     assert solved(x=0.9, y=0.1) == pytest.approx(math.sin(1.0), abs=1e-8)
+
+
+def test_the_mask_is_in_files_but_is_no_quantity_to_look_at(solved, tmp_path):
+    path = solved.save(tmp_path / "plate.h5")
+    assert [q.name for q in view.fields(solved.result)] == ["u"]
+    assert "mask" not in load_source(path).data.fields
+    found = compare(*load_pair(path, path))
+    assert [f.field for f in found.fields] == ["u"]
+    assert found.fields[0].rel_l2 == 0
+    for write, name in ((write_vtu, "plate.vtu"), (write_xdmf, "plate.xdmf")):
+        write(solved.result, tmp_path / name)
+        assert "mask" in (tmp_path / name).read_text()
 
 
 def test_a_solution_on_a_shape_is_read_back_to_the_last_bit(solved, tmp_path):
