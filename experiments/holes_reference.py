@@ -4,9 +4,9 @@
 
 Around every hole stand the solutions that decay away from it, and at its images behind
 the walls too (odd reflections keep a wall at 0); what is left is a regular series
-around the middle of the square. Least squares on the edge gives the coefficients. By the
-maximum principle the error is nowhere larger than the largest misfit on the edge, which
-is measured between the points of the fit. It shares nothing with pinnlab.
+around the middle of the square. Least squares on the edge gives the coefficients. By
+the maximum principle the error is nowhere larger than the largest misfit on the edge,
+which is measured between the points of the fit. It shares nothing with pinnlab.
 """
 
 from collections.abc import Callable

@@ -268,6 +268,10 @@ def test_integrals_over_a_coordinate_of_a_shape_are_refused():
         plate(conditions=DIRICHLET + '\nmean = { equation = "integral(u, x) = 0" }')
 
 
+def test_notebooks_show_the_shape():
+    assert HOLE in plate()._repr_html_()
+
+
 def test_traces_inside_of_a_shape_are_refused():
     with pytest.raises(ProblemError, match=r"at\(..., x = ...\) is not supported"):
         plate(conditions='edge = { on = "boundary", equation = "u = at(u, x = 0)" }')
