@@ -30,6 +30,8 @@ def problem_html(problem: Problem) -> str:
     )
     fields = ", ".join(f.name + " (complex)" * f.complex for f in problem.fields)
     parts.append(f"{escape(fields)} over {escape(ranges)}")
+    if problem.shape is not None:
+        parts.append(f"in {escape(' '.join(problem.shape.text.split()))}")
     if problem.parameters:
         values = (f"{n} = {v:.6g}" for n, v in problem.parameters.items())
         parts.append(escape(", ".join(values)))

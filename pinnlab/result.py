@@ -6,6 +6,10 @@ from importlib import import_module
 import numpy as np
 
 
+MASK = "mask"
+"""The variable that is 1 inside of a shape: no quantity of the problem."""
+
+
 @dataclass(frozen=True)
 class EquationCheck:
     """The residual of one equation on fresh points, relative to its terms' size."""

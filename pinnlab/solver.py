@@ -19,7 +19,7 @@ from pinnlab.problem.problem import Problem
 from pinnlab.programs import Inspect
 from pinnlab.provenance import provenance
 from pinnlab.record import Observation, Record, Stop
-from pinnlab.result import Cost, Result
+from pinnlab.result import MASK, Cost, Result
 from pinnlab.routes import Job, Outcome, Tried, chosen, trained, try_routes
 from pinnlab.settings import read_settings, settings_table
 from pinnlab.solution import Solution, variables_on
@@ -189,7 +189,7 @@ def _result(
     judgment = judge(verified.evidence, job.target, outcome.stop.value)
     variables = variables_on(system, outcome.model, grid)
     if grid.inside is not None:
-        variables["mask"] = grid.inside.astype(np.uint8)
+        variables[MASK] = grid.inside.astype(np.uint8)
     if verified.truth is not None and verified.truth.points is None:
         for name, values in verified.truth.values.items():
             variables[f"{name}_{verified.truth.name}"] = grid.spread(values)

@@ -9,6 +9,7 @@ import h5py
 from pinnlab.data.arrays import Cloud, Grid
 from pinnlab.data.files import read_data
 from pinnlab.hdf5 import FORMAT, LARGEST_GRID, read_result
+from pinnlab.result import MASK
 from pinnlab.solution import Solution
 
 
@@ -43,7 +44,9 @@ def load_source(path: str | Path, coordinates: Iterable[str] = ()) -> Source:
         return Source(str(path), read_data(path, coordinates))
     result = read_result(path)
     solution = Solution.load(path) if result.problem and result.model else None
-    fields = {k: v for k, v in result.variables.items() if k[:9] != "residual_"}
+    fields = {
+        k: v for k, v in result.variables.items() if k[:9] != "residual_" and k != MASK
+    }
     kind = Cloud if len(result.axes) > LARGEST_GRID else Grid
     return Source(str(path), kind(result.axes, fields), solution)
 

@@ -95,7 +95,7 @@ def test_the_error_names_file_key_column_and_names(tmp_path):
         ("u = 0", "dn(u) = grad(u)", ["vector"]),
         ("momentum", "dn(u)", ["not valid TOML"]),
         ("[equations]", "[regions]\na = 1\n[equations]", ["not supported yet"]),
-        ("[equations]", "[geometry]\na = 1\n[equations]", ["unknown key 'a'"]),
+        ("[equations]", "[geometry]\na = 1\n[equations]", ["unknown key", "shape"]),
         ("[equations]", '[definitions]\na = "b"\nb = "a"\n[equations]', ["circular"]),
         ("[equations]", '[definitions]\nq = "u"\n[equations]', ["q", "not used"]),
         ("[equations]", '[exact]\nw = "x"\n[equations]', ["exact.w", "no field"]),

@@ -1,6 +1,7 @@
 """Problems on shapes: parsing, edges with normals, points, solving, files."""
 
 import math
+import time
 
 import jax
 import jax.numpy as jnp
@@ -8,10 +9,13 @@ import numpy as np
 import pytest
 
 from pinnlab.assembly import least_squares, network_of
+from pinnlab.compare import compare
 from pinnlab.errors import ProblemError
+from pinnlab.export.paraview import write_vtu, write_xdmf
 from pinnlab.hdf5 import read_result
 from pinnlab.linear.around import find_around
 from pinnlab.network.plane import plane_functions
+from pinnlab.plotting import view
 from pinnlab.points import look
 from pinnlab.problem.curves import Arc, Segment
 from pinnlab.problem.file import loads_problem
@@ -21,6 +25,7 @@ from pinnlab.sampling import sample
 from pinnlab.settings import read_settings
 from pinnlab.solution import Solution
 from pinnlab.solver import solve
+from pinnlab.sources import load_pair, load_source
 from pinnlab.strategy import plan
 from pinnlab.system.system import build_system
 from pinnlab.system.terms import EVERYWHERE
@@ -202,7 +207,20 @@ def test_an_inner_line_holds_only_what_belongs_to_the_shape():
         ('shape = "disk(0, 0, 1)"\nparts = { a = "disk(1, 0, 1)" }',
          "no piece of the shape's edge lies on the edge of this"),
         ('shape = "disk(0, 0, 1)"\nparts = { boundary = "x = 1" }',
-         "'boundary' cannot name a part"),
+         "'boundary' is reserved and cannot name a part"),
+        ('shape = "disk(0, 0, 1)"\nparts = { and = "x = 1" }', "'and' is reserved"),
+        ('shape = "disk(0, 0, 1)"\nparts = { disk = "x = 1" }', "'disk' is a solid"),
+        ('shape = "disk(0, 0, 1)"\nparts = { u = "x = 1" }',
+         "'u' is the name of a field and of a part"),
+        ('shape = "disk(0, 0, 1)"\nparts = { a = "x = 5" }', "outside the domain"),
+        ('shape = "disk(0, 0, 1)"\nparts = { a = "a" }', "unknown name 'a'"),
+        ('shape = "disk(0, 0, 1)"\nparts = { a = "" }', "the place is empty"),
+        ('shape = "disk(0, 0, 1)"\nparts = { a = "disk(0, 0, 1) and x < 0" }',
+         'on = "hole and x < 0"'),
+        ('shape = "disk(0, 0, 1/0)"', "disk(0, 0, 1/0)"),
+        ('shape = "disk(0,, 1)"', "expected a number, found ','"),
+        ('shape = "disk(0, 0, 1) - disk(0, 0, 0.99999)"', "too thin"),
+        (f'shape = "polygon({", ".join("01" * 201)})"', "at most 200 corners"),
         (f'shape = "{"(" * 50}disk(0, 0, 1){")" * 50}"', "nested more than 20 deep"),
     ],
 )  # fmt: skip
@@ -250,7 +268,101 @@ def test_integrals_over_a_coordinate_of_a_shape_are_refused():
         plate(conditions=DIRICHLET + '\nmean = { equation = "integral(u, x) = 0" }')
 
 
+@pytest.mark.parametrize("place", ["x = 0.2, y = 0.1", "boundary and x > 3"])
+def test_a_place_that_the_shape_misses_is_named_with_its_condition(place):
+    problem = plate(conditions=f'odd = {{ on = "{place}", equation = "u = 0" }}')
+    with pytest.raises(ProblemError, match="holds no points of the shape") as caught:
+        check(problem)
+    assert "conditions.odd.on" in str(caught.value)
+
+
+def test_notebooks_show_the_shape():
+    assert HOLE in plate()._repr_html_()
+
+
+def test_traces_inside_of_a_shape_are_refused():
+    with pytest.raises(ProblemError, match=r"at\(..., x = ...\) is not supported"):
+        plate(conditions='edge = { on = "boundary", equation = "u = at(u, x = 0)" }')
+
+
+def test_an_unknown_place_names_the_parts():
+    with pytest.raises(ProblemError) as caught:
+        plate(conditions='edge = { on = "hol", equation = "u = 0" }')
+    assert "did you mean 'hole'?" in str(caught.value)
+
+
+@pytest.mark.parametrize("radius", [1e-5, 1e-3])
+def test_a_small_notch_in_a_wall_is_found(radius):
+    found = shape_of(shaped(f"rectangle(-1, -1, 1, 1) - disk(1, 0.3, {radius})"))
+    assert len(found.curves) == 6
+    (arc,) = (c for c in found.curves if isinstance(c, Arc))
+    assert arc.length == pytest.approx(math.pi * radius, rel=1e-6)
+    assert 4 - found.area == pytest.approx(math.pi / 2 * radius**2, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("shape", "count", "area"),
+    [
+        ("disk(-1, 0, 1) + disk(1, 0, 1)", 2, 2 * math.pi),
+        ("rectangle(-2, -2, 2, 2) - disk(1, 0, 1)", 5, 16 - math.pi),
+        ("disk(0, 0, 2) - disk(1, 0, 1)", 2, 3 * math.pi),
+        ("rectangle(-1, -1, 0, 0) + rectangle(0, 0, 1, 1)", 8, 2),
+        ("disk(0, 0, 1) + disk(0, 0, 1)", 1, math.pi),
+    ],
+)
+def test_pieces_that_touch_are_kept_apart(shape, count, area):
+    found = shape_of(shaped(shape))
+    assert sum(c.length > 1e-6 for c in found.curves) == count
+    assert found.area == pytest.approx(area, rel=1e-6)
+
+
+def test_many_corners_are_read_in_a_moment():
+    angles = 2 * math.pi * np.arange(150) / 150
+    corners = np.stack([np.cos(angles), np.sin(angles)], 1).ravel().tolist()
+    began = time.process_time()
+    found = shape_of(
+        shaped(f"polygon({', '.join(map(repr, corners))}) - disk(0, 0, 0.5)")
+    )
+    assert time.process_time() - began < 5
+    area = 75 * math.sin(2 * math.pi / 150) - math.pi / 4
+    assert found.area == pytest.approx(area, rel=1e-10)
+
+
+def test_coordinates_reach_no_farther_than_the_shape():
+    """So that points, features and the grid of the result are where the shape is."""
+    problem = shaped("disk(1, 0.5, 0.01)")
+    bounds = [(a.lower, a.upper) for a in problem.axes]
+    assert bounds == [pytest.approx((0.99, 1.01)), pytest.approx((0.49, 0.51))]
+    assert len(sample(problem, EVERYWHERE, 500, seed=0)) == 500
+    assert not check(problem).errors
+
+
 # ---------------------------------------------------------------------- preflight
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        "disk(0, 0, 1) - disk(0, 0, 0.99)",
+        "rectangle(-1, -1, 0, 0) + rectangle(0, 0, 1, 1)",
+        "rectangle(0, 0, 1, 1) - polygon(0.1, 0.1, 0.95, 0.15, 0.9, 0.9)",
+    ],
+)
+def test_a_problem_on_a_thin_shape_is_not_called_ambiguous(shape):
+    assert not check(shaped(shape)).errors
+
+
+def test_a_constant_that_may_be_added_is_found_and_a_point_inside_named():
+    text = shaped("disk(0, 0, 1) - disk(0, 0, 0.5)").source
+    problem = loads_problem(text.replace("u = x", "dn(u) = x"), "neumann")
+    (error,) = check(problem).errors
+    assert "'u' is determined only up to a constant" in error
+    assert "integral" not in error
+    place = dict(
+        p.split(" = ") for p in error.split('on = "')[1].split('"')[0].split(", ")
+    )
+    radius = math.hypot(float(place["x"]), float(place["y"]))
+    assert 0.5 < radius < 1
 
 
 def test_a_piece_without_a_condition_is_an_error():
@@ -293,6 +405,18 @@ def test_values_outside_of_the_shape_are_nan_and_masked(solved, tmp_path):
     assert np.array_equal(mask, inside)
     assert np.isnan(solved(x=0.2, y=0.1))
     assert solved(x=0.9, y=0.1) == pytest.approx(math.sin(1.0), abs=1e-8)
+
+
+def test_the_mask_is_in_files_but_is_no_quantity_to_look_at(solved, tmp_path):
+    path = solved.save(tmp_path / "plate.h5")
+    assert [q.name for q in view.fields(solved.result)] == ["u"]
+    assert "mask" not in load_source(path).data.fields
+    found = compare(*load_pair(path, path))
+    assert [f.field for f in found.fields] == ["u"]
+    assert found.fields[0].rel_l2 == 0
+    for write, name in ((write_vtu, "plate.vtu"), (write_xdmf, "plate.xdmf")):
+        write(solved.result, tmp_path / name)
+        assert "mask" in (tmp_path / name).read_text()
 
 
 def test_a_solution_on_a_shape_is_read_back_to_the_last_bit(solved, tmp_path):

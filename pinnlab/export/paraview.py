@@ -74,7 +74,8 @@ def write_xdmf(result: Result, path: Path, *, force: bool = False) -> None:
     points = padded(np.stack([m.ravel() for m in mesh], axis=1))
     cells = {CELLS[len(space)]: grid_cells([len(result.axes[n]) for n in space])}
     times = result.axes.get(TIME, np.zeros(1))
-    data = {n: _by_time(result, v) for n, v in result.variables.items()}
+    # XDMF has no small integers, as which the mask of a shape is kept.
+    data = {n: _by_time(result, v).astype(float) for n, v in result.variables.items()}
     with (
         replacing(path, force=force) as draft,
         writer(draft, data_format="XML") as series,

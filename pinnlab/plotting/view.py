@@ -7,7 +7,7 @@ import numpy as np
 
 from pinnlab.plotting.maps import Axis
 from pinnlab.plotting.style import math
-from pinnlab.result import Result
+from pinnlab.result import MASK, Result
 
 
 RESIDUAL = "residual_"
@@ -46,7 +46,7 @@ def fields(result: Result) -> list[Quantity]:
     return [
         _quantity(result, n, math(n), "value", v, _truth(result, n))
         for n, v in result.variables.items()
-        if not _derived(result, n) and v.size > 1
+        if not _derived(result, n) and n != MASK and v.size > 1
     ]
 
 

@@ -4,6 +4,7 @@ import tomli_w
 
 from pinnlab.errors import ProblemError, located
 from pinnlab.problem.declarations import read_declarations
+from pinnlab.problem.places import check_parts
 from pinnlab.problem.problem import Problem
 from pinnlab.problem.statements import (
     read_conditions,
@@ -42,6 +43,7 @@ def make_problem(
     with located(file=file):
         check_tables(table)
         declared = read_declarations(table)
+        check_parts(declared)
         problem = Problem(
             axes=declared.axes,
             fields=declared.fields,

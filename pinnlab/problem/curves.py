@@ -29,6 +29,17 @@ class Segment:
         (a, b), (c, d) = self.first, self.last
         return f"the line from ({a:.4g}, {b:.4g}) to ({c:.4g}, {d:.4g})"
 
+    @property
+    def box(self) -> Float[np.ndarray, "2 2"]:
+        """The smallest box around it: lower and upper corner."""
+        return np.sort(np.array([self.first, self.last]), axis=0)
+
+    @property
+    def swept(self) -> float:
+        """Its part of the area to its left: the integral of x.n / 2 along it."""
+        (a, b), (c, d) = self.first, self.last
+        return (a * d - b * c) / 2
+
     def at(self, share: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n 2"]:
         """Points at shares of the length."""
         first, last = np.array(self.first), np.array(self.last)
@@ -43,12 +54,15 @@ class Segment:
         a, b = self._normal
         return Number(a), Number(b)
 
-    def distance(self, points: Float[np.ndarray, "n 2"]) -> Float[np.ndarray, " n"]:
-        """The distance of points from the piece."""
+    def share(self, points: Float[np.ndarray, "n 2"]) -> Float[np.ndarray, " n"]:
+        """The share of the length at which the piece is nearest to points."""
         first = np.array(self.first)
         along = np.array(self.last) - first
-        share = np.clip((points - first) @ along / (along @ along), 0.0, 1.0)
-        return np.linalg.norm(points - first - share[:, None] * along, axis=1)
+        return np.clip((points - first) @ along / (along @ along), 0.0, 1.0)
+
+    def distance(self, points: Float[np.ndarray, "n 2"]) -> Float[np.ndarray, " n"]:
+        """The distance of points from the piece."""
+        return np.linalg.norm(points - self.at(self.share(points)), axis=1)
 
     def part(self, lower: float, upper: float) -> "Segment":
         """The piece between two shares of the length."""
@@ -95,6 +109,29 @@ class Arc:
         what = "the circle" if self.closed else "an arc"
         return f"{what} around ({x:.4g}, {y:.4g}) with radius {self.radius:.4g}"
 
+    @property
+    def box(self) -> Float[np.ndarray, "2 2"]:
+        """The smallest box around it: lower and upper corner."""
+        a, b = self.center
+        sides = [(a + self.radius, b), (a, b + self.radius)]
+        sides += [(a - self.radius, b), (a, b - self.radius)]
+        reached = [
+            p
+            for k, p in enumerate(sides)
+            if (k * math.pi / 2 - self.begin) % (2 * math.pi) <= self.turn
+        ]
+        ends = self.at(np.array([0.0, 1.0]))
+        points = np.array(reached) if self.closed else np.array([*reached, *ends])
+        return np.stack([points.min(axis=0), points.max(axis=0)])
+
+    @property
+    def swept(self) -> float:
+        """Its part of the area of the domain: the integral of x.n / 2 along it."""
+        (a, b), last = self.center, self.begin + self.turn
+        across = a * (math.sin(last) - math.sin(self.begin))
+        across += b * (math.cos(self.begin) - math.cos(last))
+        return self.outward * self.radius * (across + self.radius * self.turn) / 2
+
     def at(self, share: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n 2"]:
         """Points at shares of the length."""
         return np.array(self.center) + self.radius * self._directions(share)
@@ -108,6 +145,15 @@ class Arc:
         scale = Number(self.outward * self.radius)
         a, b = self.center
         return divide(x - Number(a), scale), divide(y - Number(b), scale)
+
+    def share(self, points: Float[np.ndarray, "n 2"]) -> Float[np.ndarray, " n"]:
+        """The share of the length at which points near the piece are."""
+        offset = points - np.array(self.center)
+        angle = np.arctan2(offset[:, 1], offset[:, 0]) - self.begin
+        beyond = (2 * math.pi - self.turn) / 2
+        # What is before the beginning is nearer to it than to the end.
+        turned = (angle + beyond) % (2 * math.pi) - beyond
+        return np.clip(turned / self.turn, 0.0, 1.0)
 
     def distance(self, points: Float[np.ndarray, "n 2"]) -> Float[np.ndarray, " n"]:
         """The distance of points from the piece."""

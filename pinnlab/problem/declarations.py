@@ -8,7 +8,7 @@ from pinnlab.equation.parser import parse_value
 from pinnlab.equation.scope import Scope, Value
 from pinnlab.errors import ProblemError, located, nearest
 from pinnlab.problem.constants import constant, parameter_values
-from pinnlab.problem.geometry import read_geometry
+from pinnlab.problem.geometry import around, read_geometry
 from pinnlab.problem.names import check_names
 from pinnlab.problem.order import reading_order
 from pinnlab.problem.problem import Axis, Unknown
@@ -51,13 +51,15 @@ def read_declarations(table: Table) -> Declarations:
     parameters = _parameters(subtable(table, "parameters"))
     axes = _axes(subtable(table, "coordinates"), parameters)
     periodic = _periodic(table.get("periodic", ()), tuple(a.name for a in axes))
+    shape = read_geometry(subtable(table, "geometry"), axes, periodic, parameters)
+    if shape is not None:
+        axes = around(shape, axes)
     scope = Scope(
         axes={a.name: (a.lower, a.upper) for a in axes},
         fields={f.name: f.complex for f in fields},
         parameters=tuple(parameters),
     )
     scope = _define(scope, subtable(table, "definitions"))
-    shape = read_geometry(subtable(table, "geometry"), axes, periodic, parameters)
     return Declarations(axes, fields, parameters, periodic, scope, shape)
 
 

@@ -6,7 +6,7 @@ keeps what is in both and binds tighter.
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,7 +26,13 @@ WRITTEN = {
     "disk": "disk(x, y, radius)",
     "polygon": "polygon(x1, y1, x2, y2, x3, y3, ...)",
 }
-MOST_SOLIDS, DEEPEST = 200, 20
+JOINED = (
+    "solids are joined by +, -, and; a place in a condition may be restricted: "
+    'on = "hole and x < 0"'
+)
+MOST_SOLIDS, MOST_CORNERS, DEEPEST = 100, 200, 20
+THINNEST = 1e-3
+"""The least share of the box around it that a shape fills."""
 Read = Callable[[str], float]
 """The value of a constant text."""
 
@@ -69,10 +75,28 @@ def read_geometry(
         if not curves:
             raise ProblemError("the shape is empty")
         _check_box(solid, [axes[i] for i in columns])
-    shape = Shape(text, (columns[0], columns[1]), solid, curves)
+        shape = Shape(text, (columns[0], columns[1]), solid, curves)
+        if not shape.share > THINNEST:
+            raise ProblemError(
+                f"the shape fills {max(0.0, shape.share):.2g} of the box around it: "
+                f"too thin for points that are drawn (at least {THINNEST:g})"
+            )
     parts = subtable(table, "parts")
     found = tuple((name, _part(name, parts[name], shape, read)) for name in parts)
-    return Shape(text, (columns[0], columns[1]), solid, curves, found)
+    return replace(shape, parts=found)
+
+
+def around(shape: Shape, axes: Sequence[Axis]) -> tuple[Axis, ...]:
+    """The axes, those of the shape from end to end of it."""
+    found = list(axes)
+    for i, bounds in zip(shape.columns, shape.box.T, strict=True):
+        old, slack = axes[i], SLACK * (axes[i].upper - axes[i].lower)
+        lower, upper = (
+            float(there if abs(there - here) > slack else here)
+            for there, here in zip(bounds, (old.lower, old.upper), strict=True)
+        )
+        found[i] = Axis(old.name, lower, upper)
+    return tuple(found)
 
 
 def _check_box(solid: Solid, axes: Sequence[Axis]) -> None:
@@ -89,12 +113,13 @@ def _check_box(solid: Solid, axes: Sequence[Axis]) -> None:
 def _part(name: str, text: object, shape: Shape, read: Read) -> tuple[Curve, ...] | str:
     """The pieces of the edge that lie on another solid's; or the text of a place."""
     with located(key=f"geometry.parts.{name}"):
-        if not name.isidentifier() or name in ("boundary", *WRITTEN):
-            raise ProblemError(f"'{name}' cannot name a part")
         if not isinstance(text, str):
-            raise ProblemError(f"expected a text, found {shown(text)}")
+            raise ProblemError(
+                f"expected a text, found {shown(text)}",
+                hint='a part is on the edge of a solid, "disk(0, 0, 1)", or a place',
+            )
         with located(text=text):
-            if tokenize(text)[0].text not in (*WRITTEN, "("):
+            if not any(t.text in WRITTEN for t in tokenize(text)):
                 return text
             solid = _Parser(text, read).solid()
             found = tuple(c for c in shape.curves if _on_edge(c, solid, shape.size))
@@ -128,9 +153,7 @@ class _Parser:
         """The whole text."""
         found = self._sum(0)
         if self._here.kind != "end":
-            raise self._error(
-                f"unexpected '{self._here.text}'", "solids are joined by +, -, and"
-            )
+            raise self._error(f"unexpected '{self._here.text}'", JOINED)
         return found
 
     @property
@@ -169,7 +192,7 @@ class _Parser:
             what = f"'{start.text}'" if start.text else "the end"
             raise self._error(
                 f"expected a solid, found {what} ({', '.join(WRITTEN.values())})",
-                nearest(start.text, tuple(WRITTEN)),
+                nearest(start.text, tuple(WRITTEN)) or JOINED,
             )
         self.solids += 1
         if self.solids > MOST_SOLIDS:
@@ -196,11 +219,23 @@ class _Parser:
             if depth == 0 and token.is_symbol(",", ")"):
                 # Blanks in front keep the columns of errors right.
                 written = " " * start + self.text[start : token.column]
-                found.append(self.read(written))
+                found.append(self._number(written, token))
                 start = token.column + 1
                 if token.text == ")":
                     return found
             depth += token.is_symbol("(", "[") - token.is_symbol(")", "]")
+
+    def _number(self, written: str, end: Token) -> float:
+        if not written.strip():
+            message = f"expected a number, found '{end.text}'"
+            raise ProblemError(message, text=self.text, column=end.column)
+        try:
+            return self.read(written)
+        except ProblemError as error:
+            error.text = self.text
+            if not error.column:
+                error.column = len(written) - len(written.lstrip())
+            raise
 
     def _next(self) -> Token:
         token = self._here
@@ -228,6 +263,10 @@ def _made(name: str, numbers: list[float]) -> Solid:
         return Polygon(((a, b), (c, b), (c, d), (a, d)))
     if len(numbers) % 2 or len(numbers) < 6:
         raise ValueError(f"a polygon has pairs of numbers, found {len(numbers)}")
+    if len(numbers) > 2 * MOST_CORNERS:
+        raise ValueError(
+            f"a polygon has at most {MOST_CORNERS} corners, found {len(numbers) // 2}"
+        )
     corners = list(zip(numbers[::2], numbers[1::2], strict=True))
     return _polygon(corners)
 

@@ -10,6 +10,7 @@ from pinnlab.problem.tables import Table, subtable
 
 KINDS = ("coordinate", "field", "parameter", "definition", "output")
 LABELS = ("equation", "condition")
+SOLIDS = ("rectangle", "disk", "polygon")
 MAX_LENGTH = 64
 
 
@@ -30,6 +31,14 @@ def check_names(
                 if name in seen:
                     raise ProblemError(_twice(name, seen[name], kind))
                 seen[name] = kind
+    for name in subtable(subtable(table, "geometry"), "parts"):
+        with located(key=f"geometry.parts.{name[:64]}"):
+            _check_word(name, "part")
+            _check_free(name, "part", coordinates)
+            if name in SOLIDS:
+                raise ProblemError(f"'{name}' is a solid and cannot name a part")
+            if name in seen:
+                raise ProblemError(_twice(name, seen[name], "part"))
     for field in fields:
         _check_variables(field, seen)
 

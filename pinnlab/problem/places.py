@@ -13,7 +13,7 @@ from pinnlab.equation.expression import Apply, Expression
 from pinnlab.equation.format import format_expression
 from pinnlab.equation.parser import parse_condition
 from pinnlab.equation.tokens import Token, tokenize
-from pinnlab.errors import ProblemError, nearest
+from pinnlab.errors import ProblemError, located, nearest
 from pinnlab.problem.constants import constant
 from pinnlab.problem.curves import Curve, Segment
 from pinnlab.problem.declarations import Declarations
@@ -42,6 +42,14 @@ def parse_places(text: str, declared: Declarations) -> tuple[Place, ...]:
         return _boundary(where, declared)
     curves = declared.shape.curves if found.curves is None else found.curves
     return tuple(_edge(c, where, declared) for c in curves)
+
+
+def check_parts(declared: Declarations) -> None:
+    """Raises `ProblemError` for a named part that is no place."""
+    for name, part in declared.shape.parts if declared.shape else ():
+        if isinstance(part, str):
+            with located(key=f"geometry.parts.{name}", text=part):
+                parse_places(part, declared)
 
 
 @dataclass
@@ -227,8 +235,13 @@ def _restriction(text: str, start: int, end: int, declared: Declarations) -> Exp
     except ProblemError as error:
         error.text = text
         if error.hint is None and error.message.startswith("unknown name"):
-            hint = nearest(text.strip(), ("boundary",))
+            names = (
+                [] if declared.shape is None else [n for n, _ in declared.shape.parts]
+            )
+            hint = nearest(text.strip(), ("boundary", *names))
             example = "a place is 'boundary', 't = 0', 'x = 0 and y < 0.5' and so on"
+            if names:
+                example += f"; the parts are {', '.join(names)}"
             error.hint = hint or example
         raise
 

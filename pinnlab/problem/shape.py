@@ -15,8 +15,6 @@ SLACK = 1e-9
 """How far outside a point still counts as one of the edge, relative to the size."""
 AROUND = ((1.0, 0.3), (-0.3, 1.0), (-1.0, -0.3), (0.3, -1.0))
 """Directions in which it is looked around a point, along no axis."""
-SIDE = 400
-"""Cells on each side of the box by which the area is counted."""
 
 
 @dataclass(frozen=True)
@@ -45,17 +43,14 @@ class Shape:
         return float(np.max(self.box[1] - self.box[0]))
 
     @cached_property
-    def share(self) -> float:
-        """About the share of its box that it fills."""
-        lower, upper = self.box
-        cells = (np.arange(SIDE) + 0.5) / SIDE
-        x, y = np.meshgrid(*(lower[:, None] + (upper - lower)[:, None] * cells))
-        return float(np.mean(self.solid.level(x, y) > 0))
+    def area(self) -> float:
+        """Its area, by Gauss' theorem."""
+        return sum(c.swept for c in self.curves)
 
     @property
-    def area(self) -> float:
-        """About its area."""
-        return self.share * float(np.prod(self.box[1] - self.box[0]))
+    def share(self) -> float:
+        """The share of its box that it fills."""
+        return self.area / float(np.prod(self.box[1] - self.box[0]))
 
     def contains(self, points: Float[np.ndarray, "n dim"]) -> Bool[np.ndarray, " n"]:
         """Which points belong to it, its edge included.
@@ -70,8 +65,11 @@ class Shape:
         for x, y in AROUND:
             there = flat + 100 * slack * np.array([x, y])
             inside[near] |= self.solid.level(*there.T) > 0
-        for curve in self.curves:
-            inside[near] |= curve.distance(flat) <= slack
+        left = near[~inside[near]]
+        for curve in self.curves if len(left) else ():
+            there = points[left][:, self.columns]
+            inside[left] |= curve.distance(there) <= slack
+            left = left[~inside[left]]
         return inside
 
     def level(self, points, numpy: ModuleType = np):

@@ -4,20 +4,20 @@ A solid has a level: a function that is positive inside, 0 on the boundary and n
 outside. It works on NumPy and on JAX arrays alike.
 """
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import ModuleType
 from typing import Literal
 
 import numpy as np
 
+from pinnlab.problem.crossings import cuts
 from pinnlab.problem.curves import Arc, Curve, Segment
 
 
-SAMPLES = 2000
-"""Places along a curve where it is looked whether it bounds a solid."""
-CLOSE = 1e-7
-"""How far to its sides, relative to the solid's size."""
+CLOSE, FLOOR = 1e-7, 1e-11
+"""How far to the sides of a part it is looked, relative to it; and at least, to all."""
 
 
 @dataclass(frozen=True)
@@ -46,17 +46,18 @@ class Polygon:
 
     def level(self, x, y, numpy: ModuleType = np):
         """The distance from the line, positive inside."""
-        distance, inside = math.inf, False
-        for s in self.curves:
-            (a, b), (c, d) = s.first, s.last
-            share = ((x - a) * (c - a) + (y - b) * (d - b)) / s.length**2
-            share = numpy.clip(share, 0.0, 1.0)
-            near = numpy.hypot(x - a - share * (c - a), y - b - share * (d - b))
-            distance = numpy.minimum(distance, near)
-            # A ray to the right crosses the line an odd number of times.
-            if b != d:
-                crosses = ((b > y) != (d > y)) & (x < a + (y - b) / (d - b) * (c - a))
-                inside = inside ^ crosses
+        x, y = numpy.asarray(x)[..., None], numpy.asarray(y)[..., None]
+        a, b = np.array(self.corners).T
+        d = np.roll(b, -1)
+        across, up = np.roll(a, -1) - a, d - b
+        share = ((x - a) * across + (y - b) * up) / (across**2 + up**2)
+        share = numpy.clip(share, 0.0, 1.0)
+        near = numpy.hypot(x - a - share * across, y - b - share * up)
+        distance = numpy.min(near, axis=-1)
+        # A ray to the right crosses the line an odd number of times.
+        slope = across / np.where(up == 0, 1.0, up)
+        crosses = ((b > y) != (d > y)) & (x < a + (y - b) * slope)
+        inside = numpy.sum(crosses, axis=-1) % 2 == 1
         return numpy.where(inside, distance, -distance)
 
     @property
@@ -81,13 +82,12 @@ class Combined:
             return numpy.maximum(a, b)
         return numpy.minimum(a, -b if self.operation == "-" else b)
 
-    @property
+    @cached_property
     def curves(self) -> tuple[Curve, ...]:
         """The pieces of the parts' boundaries that bound the whole."""
-        found: list[Curve] = []
-        for curve in (*self.first.curves, *self.second.curves):
-            found += _bounding(self, curve, found)
-        return tuple(found)
+        boxes = [extent(s) for s in (self.first, self.second) if s.curves]
+        size = float(np.ptp(np.concatenate(boxes), axis=0).max()) if boxes else 0.0
+        return _bounding(self, size)
 
 
 Solid = Disk | Polygon | Combined
@@ -95,57 +95,76 @@ Solid = Disk | Polygon | Combined
 
 def extent(solid: Solid) -> np.ndarray:
     """The smallest box around a solid's boundary, [[x, y] lower, [x, y] upper]."""
-    share = np.linspace(0.0, 1.0, SAMPLES + 1)
-    points = np.concatenate([c.at(share) for c in solid.curves])
-    return np.stack([points.min(axis=0), points.max(axis=0)])
+    boxes = np.stack([c.box for c in solid.curves])
+    return np.stack([boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)])
 
 
-def _bounding(solid: Combined, curve: Curve, known: list[Curve]) -> list[Curve]:
-    """The parts of a curve with the solid on one side only, outside to the right."""
-    share = (np.arange(SAMPLES) + 0.5) / SAMPLES
-    side = _sides(solid, curve, known, share)
-    changes = np.flatnonzero(np.diff(side)) + 1
+def _bounding(solid: Combined, size: float) -> tuple[Curve, ...]:
+    """The parts of two solids' pieces with the whole on one side only, to the left.
+
+    Pieces are cut where they meet those of the other solid; between two cuts nothing
+    changes. What both have is taken once.
+    """
+    first, second = solid.first.curves, solid.second.curves
+    found: list[Curve] = []
+    lower, upper = extent(solid.second) if second else np.full((2, 2), np.nan)
+    for curve in first:
+        if np.any((curve.box[0] > upper) | (curve.box[1] < lower)):
+            # Far from the second solid.
+            found += [curve] if solid.operation != "and" else []
+            continue
+        found += _parts(solid, curve, cuts(curve, second, size), (), size)
+    known = tuple(found)
+    for curve in second:
+        found += _parts(solid, curve, cuts(curve, first, size), known, size)
+    return tuple(found)
+
+
+def _parts(
+    solid: Combined, curve: Curve, at: np.ndarray, known: Sequence[Curve], size: float
+) -> list[Curve]:
+    """The parts of one piece between its cuts, those alike in one."""
+    if curve.closed and len(at):
+        limits = np.append(at, 1.0 + at[0])
+    else:
+        limits = np.concatenate([[0.0], at, [1.0]])
+    middles = (limits[1:] + limits[:-1]) / 2
+    lengths = np.diff(limits) * curve.length
+    kinds = _sides(
+        solid, curve, known, middles, np.maximum(lengths * CLOSE, FLOOR * size)
+    )
+    changes = np.flatnonzero(np.diff(kinds)) + 1
+    if curve.closed and len(changes) and kinds[0] == kinds[-1]:
+        # The last part goes on with the first.
+        limits = np.append(limits[changes[0] : -1], 1.0 + limits[: changes[0] + 1])
+        kinds = np.roll(kinds, -changes[0])
+        changes = np.flatnonzero(np.diff(kinds)) + 1
     if not len(changes):
         whole = {1: [curve], -1: [curve.turned()], 0: []}
-        return whole[int(side[0])]
-    cuts = [_cut(solid, curve, known, share[i - 1], share[i]) for i in changes]
-    starts, ends = [0.0, *cuts], [*cuts, 1.0]
-    kinds = [int(side[i]) for i in (0, *changes)]
-    if curve.closed and kinds[0] == kinds[-1]:
-        # The last part goes on with the first.
-        starts, kinds = starts[1:], kinds[1:]
-        ends = [*ends[1:-1], 1.0 + ends[0]]
+        return whole[int(kinds[0])]
+    starts = [0, *changes.tolist()]
+    ends = [*changes.tolist(), len(kinds)]
     found = []
-    for lower, upper, kind in zip(starts, ends, kinds, strict=True):
-        if kind:
-            part = curve.part(lower, upper)
-            found.append(part if kind == 1 else part.turned())
+    for lower, upper in zip(starts, ends, strict=True):
+        if kinds[lower]:
+            part = curve.part(limits[lower], limits[upper])
+            found.append(part if kinds[lower] == 1 else part.turned())
     return found
 
 
 def _sides(
-    solid: Combined, curve: Curve, known: list[Curve], share: np.ndarray
+    solid: Combined,
+    curve: Curve,
+    known: Sequence[Curve],
+    share: np.ndarray,
+    apart: np.ndarray,
 ) -> np.ndarray:
     """1 where the solid is on the curve's own inner side only, -1 where it is on the
     outer only, 0 elsewhere and on curves that are known."""
     points, normals = curve.at(share), curve.normal_at(share)
-    apart = CLOSE * curve.length
-    inner, outer = (solid.level(*(points + s * apart * normals).T) > 0 for s in (-1, 1))
-    new = np.ones(len(points), bool)
-    for other in known:
-        new &= other.distance(points) > apart
-    return np.where(new, inner.astype(int) - outer.astype(int), 0)
-
-
-def _cut(
-    solid: Combined, curve: Curve, known: list[Curve], lower: float, upper: float
-) -> float:
-    """Where the side changes between two shares, by bisection."""
-    first = _sides(solid, curve, known, np.array([lower]))[0]
-    for _ in range(50):
-        middle = (lower + upper) / 2
-        if _sides(solid, curve, known, np.array([middle]))[0] == first:
-            lower = middle
-        else:
-            upper = middle
-    return (lower + upper) / 2
+    away = apart[:, None] * normals
+    inner, outer = (solid.level(*(points + s * away).T) > 0 for s in (-1, 1))
+    kinds = inner.astype(int) - outer.astype(int)
+    for other in known if kinds.any() else ():
+        kinds = np.where(other.distance(points) > apart, kinds, 0)
+    return kinds

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pinnlab.equation.complex_parts import split
 from pinnlab.equation.expression import (
     ZERO,
+    At,
     Expression,
     Field,
     Integral,
@@ -154,7 +155,7 @@ def _check_normal(expression: Expression, scope: Scope) -> None:
 
 
 def _check_integrals(expression: Expression, declared: Declarations) -> None:
-    """The range of a coordinate is the box's, not the shape's."""
+    """Ranges of coordinates, and places given by them, are the box's."""
     if declared.shape is None:
         return
     names = [declared.axes[i].name for i in declared.shape.columns]
@@ -163,6 +164,13 @@ def _check_integrals(expression: Expression, declared: Declarations) -> None:
             raise ProblemError(
                 f"an integral over '{node.variable}' is not supported on a shape yet"
             )
+        if isinstance(node, At) and _fields(node.body):
+            moved = [n for n, _ in node.where if n in names]
+            if moved:
+                raise ProblemError(
+                    f"at(..., {moved[0]} = ...) is not supported on a shape yet: the "
+                    "place may be outside of it"
+                )
 
 
 def _has_normal(expression: Expression) -> bool:

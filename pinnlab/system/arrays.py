@@ -75,8 +75,9 @@ def holds(problem: Problem, place: Place, points: np.ndarray) -> np.ndarray:
     for name, value in place.fixed:
         inside &= points[:, names.index(name)] == value
     if (shape := problem.shape) is not None:
-        inside &= shape.contains(points)
-        if place.curve is not None:
+        if place.curve is None:
+            inside &= shape.contains(points)
+        else:
             away = place.curve.distance(points[:, shape.columns])
             inside &= away <= SLACK * shape.size
     if place.where is not None:

@@ -4,6 +4,7 @@ Residual rows of every term, for every function of a polynomial basis. A functio
 changes no row at all is one that the problem does not determine.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +30,8 @@ MOST_COORDINATES = 4
 EXACTLY, NEARLY = 1e-10, 1e-8
 SMALLEST = 1e-3
 ROUNDING = 1e-13
+VISIBLE = 1e-5
+"""The size, relative to its coefficients, below which a function is none."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ class Linearized:
     - `rest` [rows]: the residuals of zero, in the same scale.
     - `scales` [fields]: the size of each field that the matrix has divided out.
     - `vanishes_at_zero`: whether zero satisfies every term.
+    - `inside` [points, functions]: values in the domain, where it is a shape.
     """
 
     basis: Basis
@@ -47,6 +51,7 @@ class Linearized:
     rest: np.ndarray
     scales: np.ndarray
     vanishes_at_zero: bool
+    inside: np.ndarray | None = None
 
     def null_vectors(
         self, columns: np.ndarray | None = None, null: float = EXACTLY
@@ -63,7 +68,19 @@ class Linearized:
         missing = max(0, part.shape[1] - len(part))
         square = np.pad(part / norms, ((0, missing), (0, 0)))
         _, sizes, right = np.linalg.svd(square, full_matrices=False)
-        return right[sizes <= null * max(1.0, sizes[0])] / norms
+        found = right[sizes <= null * max(1.0, sizes[0])] / norms
+        return found if columns is not None else self._seen(found)
+
+    def _seen(self, vectors: np.ndarray) -> np.ndarray:
+        """Those that are not small all over the domain: of a thin shape many are."""
+        if self.inside is None or not len(vectors):
+            return vectors
+        vectors = vectors / np.max(np.abs(vectors), axis=1, keepdims=True)
+        parts = vectors.reshape(len(vectors), len(self.fields), -1)
+        values = (parts @ self.inside.T).reshape(len(vectors), -1)
+        left, sizes, _ = np.linalg.svd(values, full_matrices=False)
+        seen = sizes > VISIBLE * math.sqrt(len(self.inside))
+        return left.T[seen] @ vectors
 
     def misfit(self) -> float:
         """The residual that the basis cannot remove, relative to that of zero."""
@@ -131,7 +148,11 @@ def linearize(system: System, seed: int) -> Linearized | None:
     matrix = matrix / np.repeat(columns, basis.count)
     rest = np.concatenate([r / s for r, s in zip(rests, rows, strict=True)])
     zero = all(_vanishes(system, t) for t in terms)
-    return Linearized(basis, system.fields, matrix, rest, columns, zero)
+    inside = None
+    if system.problem.shape is not None:
+        points = sample(system.problem, EVERYWHERE, 4 * basis.count, seed=37)
+        inside = basis((0,) * len(system.coordinates), points)
+    return Linearized(basis, system.fields, matrix, rest, columns, zero, inside)
 
 
 def _vanishes(system: System, term: Term) -> bool:

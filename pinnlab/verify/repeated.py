@@ -44,7 +44,7 @@ def repeated_conditions(system: System) -> Findings:
 
 def _shared(system: System, a: Term, b: Term) -> np.ndarray | None:
     """Points that belong to both places; None if there are (nearly) none."""
-    if set(a.place.fixed) != set(b.place.fixed):
+    if set(a.place.fixed) != set(b.place.fixed) or a.place.curve != b.place.curve:
         return None
     if not (isinstance(a.residual, Expression) and isinstance(b.residual, Expression)):
         return None

@@ -3,8 +3,10 @@
 import numpy as np
 
 from pinnlab.equation.expression import Expression
+from pinnlab.sampling import sample
 from pinnlab.system.arrays import FieldValues, array_values
 from pinnlab.system.system import System
+from pinnlab.system.terms import EVERYWHERE
 from pinnlab.verify.findings import Findings, listing
 from pinnlab.verify.linearized import NEARLY, Linearized, linearize, rows_of
 from pinnlab.verify.trial import random_state
@@ -104,22 +106,33 @@ def _may_be_added(system: System, function: FieldValues) -> bool:
 
 def _message(system: System, linear: Linearized, vectors: np.ndarray, what: str) -> str:
     fields = linear.used_fields(vectors)
-    space = [n for n in system.coordinates if n != "t"] or ["t"]
-    name = fields[0]
-    place = ", ".join(
-        f"{a.name} = {a.lower:g}" for a in system.problem.axes if a.name in space
-    )
-    mean = name
-    for n in space:
-        mean = f"integral({mean}, {n})"
     verb = "is" if len(fields) == 1 else "are"
     lead = f"{listing(fields)} {verb} determined only up to {what}: "
     if what.startswith("a multiple"):
         return f"{lead}a condition is missing (a value at another point, for example)"
+    place, mean = _point(system), f" or a mean ({_mean(system, fields[0])} = 0)"
     return (
-        f"{lead}add a value at a point "
-        f'({{ on = "{place}", equation = "{name} = 0" }}) or a mean ({mean} = 0)'
+        f'{lead}add a value at a point ({{ on = "{place}", equation = '
+        f'"{fields[0]} = 0" }}){"" if system.problem.shape else mean}'
     )
+
+
+def _point(system: System) -> str:
+    """A corner of the domain; of a shape a point inside."""
+    problem = system.problem
+    space = [i for i, n in enumerate(system.coordinates) if n != "t"] or [0]
+    point = [a.lower for a in problem.axes]
+    if problem.shape is not None:
+        points = sample(problem, EVERYWHERE, 64, seed=1)
+        point = points[np.argmax(problem.shape.level(points))].tolist()
+    return ", ".join(f"{system.coordinates[i]} = {point[i]:.3g}" for i in space)
+
+
+def _mean(system: System, field: str) -> str:
+    mean = field
+    for name in [n for n in system.coordinates if n != "t"] or ["t"]:
+        mean = f"integral({mean}, {name})"
+    return mean
 
 
 def _trivial(system: System, linear: Linearized, not_unique: bool) -> Findings:
