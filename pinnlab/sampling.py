@@ -86,8 +86,9 @@ def sample(
 
 
 def is_empty(problem: Problem, place: Place) -> bool:
-    """Whether a restricted place holds (nearly) no points."""
-    if place.where is None:
+    """Whether a restricted place, or one that a shape may miss, holds no points."""
+    missed = problem.shape is not None and place.curve is None and not place.is_piece
+    if place.where is None and not missed:
         return False
     unit = unit_points("sobol", FEW, len(problem.axes), seed=1)
     return not membership(problem, place)(_spread(problem, place, unit)).any()

@@ -268,6 +268,14 @@ def test_integrals_over_a_coordinate_of_a_shape_are_refused():
         plate(conditions=DIRICHLET + '\nmean = { equation = "integral(u, x) = 0" }')
 
 
+@pytest.mark.parametrize("place", ["x = 0.2, y = 0.1", "boundary and x > 3"])
+def test_a_place_that_the_shape_misses_is_named_with_its_condition(place):
+    problem = plate(conditions=f'odd = {{ on = "{place}", equation = "u = 0" }}')
+    with pytest.raises(ProblemError, match="holds no points of the shape") as caught:
+        check(problem)
+    assert "conditions.odd.on" in str(caught.value)
+
+
 def test_notebooks_show_the_shape():
     assert HOLE in plate()._repr_html_()
 

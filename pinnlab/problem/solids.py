@@ -107,7 +107,12 @@ def _bounding(solid: Combined, size: float) -> tuple[Curve, ...]:
     """
     first, second = solid.first.curves, solid.second.curves
     found: list[Curve] = []
+    lower, upper = extent(solid.second) if second else np.full((2, 2), np.nan)
     for curve in first:
+        if np.any((curve.box[0] > upper) | (curve.box[1] < lower)):
+            # Far from the second solid.
+            found += [curve] if solid.operation != "and" else []
+            continue
         found += _parts(solid, curve, cuts(curve, second, size), (), size)
     known = tuple(found)
     for curve in second:

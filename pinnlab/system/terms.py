@@ -14,7 +14,7 @@ from pinnlab.equation.expression import (
     walk,
 )
 from pinnlab.errors import ProblemError
-from pinnlab.problem.problem import Equation, Place, Problem
+from pinnlab.problem.problem import Condition, Equation, Place, Problem
 from pinnlab.sampling import is_empty
 
 
@@ -92,14 +92,26 @@ def condition_terms(problem: Problem) -> tuple[Term, ...]:
         several = len(condition.equations) > 1
         for i, equation in enumerate(condition.equations):
             name = f"{condition.name}.{i + 1}" if several else condition.name
-            for place in _with_points(problem, condition.on):
+            for place in _with_points(problem, condition):
                 found += _terms(problem, name, "condition", equation, place)
     return tuple(found)
 
 
-def _with_points(problem: Problem, places: tuple[Place, ...]) -> tuple[Place, ...]:
-    """Without the faces that "boundary and y < 0.5" leaves nothing of."""
+def _with_points(problem: Problem, condition: Condition) -> tuple[Place, ...]:
+    """Without the faces that "boundary and y < 0.5" leaves nothing of.
+
+    Raises `ProblemError` for a place that is not in the problem's shape.
+    """
+    places, shape = condition.on, problem.shape
     kept = tuple(p for p in places if not (p.is_piece and is_empty(problem, p)))
+    for place in kept or places:
+        if shape is not None and is_empty(problem, place):
+            raise ProblemError(
+                f"the place '{place.text}' holds no points of the shape",
+                file=problem.file,
+                key=f"conditions.{condition.name}.on",
+                hint="the edge: " + "; ".join(c.text for c in shape.curves[:8]),
+            )
     return kept or places
 
 
