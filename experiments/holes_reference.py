@@ -165,7 +165,7 @@ def particular(given: Function, count: int, rate: float = 8.0) -> Function:
     # D acts on values at the inner nodes of functions that vanish at both ends.
     matrix = (second @ np.linalg.inv(values))[1:-1, 1:-1]
     rates, vectors = np.linalg.eig(matrix)
-    rates, vectors = rates.real, vectors.real
+    rates, vectors = np.real(rates), np.real(vectors)
     inverse = np.linalg.inv(vectors)
     x, y = np.meshgrid(nodes[1:-1], nodes[1:-1], indexing="ij")
     modes = inverse @ given(x, y) @ inverse.T

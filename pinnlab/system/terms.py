@@ -102,15 +102,15 @@ def _with_points(problem: Problem, condition: Condition) -> tuple[Place, ...]:
 
     Raises `ProblemError` for a place that is not in the problem's shape.
     """
-    places = condition.on
+    places, shape = condition.on, problem.shape
     kept = tuple(p for p in places if not (p.is_piece and is_empty(problem, p)))
-    for place in kept or places if problem.shape is not None else ():
-        if is_empty(problem, place):
+    for place in kept or places:
+        if shape is not None and is_empty(problem, place):
             raise ProblemError(
                 f"the place '{place.text}' holds no points of the shape",
                 file=problem.file,
                 key=f"conditions.{condition.name}.on",
-                hint="the edge: " + "; ".join(c.text for c in problem.shape.curves[:8]),
+                hint="the edge: " + "; ".join(c.text for c in shape.curves[:8]),
             )
     return kept or places
 
