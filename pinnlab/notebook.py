@@ -104,6 +104,8 @@ def solution_html(solution: Solution) -> str:
 class NotebookProgress:
     """A progress bar in a notebook, for `solve(problem, progress=...)`.
 
+    Where no notebook runs there is nothing to show it, and it stays silent.
+
     !!! example
         ```python
         solution = solve(problem, progress=NotebookProgress())
@@ -117,7 +119,8 @@ class NotebookProgress:
 
     def update(self, row: Observation, budget: float) -> None:
         """Show the newest numbers; seconds count training only."""
-        self._shown.update(self._html(progress_html(row, budget)))
+        if self._shown is not None:
+            self._shown.update(self._html(progress_html(row, budget)))
 
 
 def progress_html(row: Observation, budget: float) -> str:

@@ -195,3 +195,9 @@ def test_the_bar_is_shown_once_and_updated(monkeypatch: pytest.MonkeyPatch):
     bar = NotebookProgress()
     bar.update(Observation("ssbroyden", 3, 1.0, 1.0, 1.0, None), 10.0)
     assert len(updates) == 1 and "ssbroyden, iteration 3" in updates[0]
+
+
+def test_a_progress_bar_outside_of_a_notebook_is_silent(capsys):
+    bar = NotebookProgress()
+    bar._shown = None  # What IPython gives where nothing can be shown.
+    bar.update(Observation("adam", 1, 0.1, 1.0, 1.0, None), 1.0)

@@ -74,7 +74,7 @@ def history(data: tuple[Mapping[str, np.ndarray], Sequence[str]], ax: Axes) -> A
     - `data`: the columns of the history and the stage of each row.
     """
     columns, stages = data
-    step = running(columns["step"], stages)
+    step = running(columns["step"])
     labels = {"loss": "loss", "heldout": "held-out residual", "error": "error"}
     shown = {
         k: np.asarray(columns[k], float)
@@ -114,12 +114,12 @@ def _breaks(stages: np.ndarray) -> list[int]:
     return [i for i in range(1, len(ways)) if ways[i] != ways[i - 1]]
 
 
-def running(step: np.ndarray, stages: Sequence[str]) -> np.ndarray:
-    """Iterations since the start, where each stage counts from 0 again."""
+def running(step: np.ndarray) -> np.ndarray:
+    """Iterations since the start, where each stage, or a try of it, counts from 0."""
     step = np.asarray(step, float)
     offset, found = 0.0, step.copy()
     for i in range(1, len(step)):
-        if step[i] < step[i - 1] and stages[i] != stages[i - 1]:
+        if step[i] < step[i - 1]:
             offset = found[i - 1]
         found[i] = step[i] + offset
     return found
