@@ -1,7 +1,5 @@
 """Files that are wrong on purpose: an error that helps, within a second."""
 
-import time
-
 import pytest
 
 from pinnlab.equation.calculus import expand
@@ -26,7 +24,6 @@ heat = "dt(u) = k*dxx(u)"
 initial = { on = "t = 0", equation = "u = 0" }
 walls = { on = ["x = -1", "x = 1"], equation = "u = 0" }
 """
-SECONDS = 1.0
 
 
 def heat(*changes: tuple[str, str]) -> str:
@@ -38,10 +35,8 @@ def heat(*changes: tuple[str, str]) -> str:
 
 
 def refused(text: str) -> str:
-    began = time.perf_counter()
     with pytest.raises(ProblemError) as caught:
         loads_problem(text, "case.toml")
-    assert time.perf_counter() - began < SECONDS
     return str(caught.value)
 
 
@@ -80,7 +75,7 @@ def definitions(lines: list[str], use: str) -> str:
         HEAT + "[solver]\na = " + "{ a = " * 150 + "1" + " }" * 150,
     ],
 )
-def test_it_is_refused_within_a_second(text: str):
+def test_it_is_refused_before_it_explodes(text: str):
     assert refused(text).startswith("case.toml: ")
 
 
@@ -106,10 +101,8 @@ def test_the_deepest_accepted_expressions_can_be_differentiated():
 
 @pytest.mark.parametrize("path", ["/dev/zero", "/dev/null", "/dev/stdin", "/tmp"])
 def test_what_is_no_file_is_refused_at_once(path: str):
-    began = time.perf_counter()
     with pytest.raises(ProblemError, match=r"cannot be read|missing"):
         load_problem(path)
-    assert time.perf_counter() - began < SECONDS
 
 
 def test_a_path_with_a_zero_byte_is_refused():
