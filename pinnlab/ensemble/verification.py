@@ -49,8 +49,7 @@ class Verifier:
             self.facts = facts
             verified = verify(
                 outcome.system, outcome.model, outcome.points, self.grid.points,
-                job.target,
-                seconds, facts,
+                job.target, seconds, facts,
             )  # fmt: skip
         except KeyboardInterrupt:
             outcome = dataclasses.replace(outcome, stop=Stop.INTERRUPTED)

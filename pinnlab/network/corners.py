@@ -11,7 +11,27 @@ from pinnlab.network.base import AbstractNetwork
 from pinnlab.network.singular import heat_functions, laplace_functions
 
 
-class AbstractCorners(AbstractNetwork):
+class AbstractExpansion(AbstractNetwork):
+    """A sum of functions of two coordinates all of whose derivatives are known."""
+
+    @abstractmethod
+    def derivative(
+        self, point: Float[Array, " 2"], orders: tuple[int, ...]
+    ) -> Float[Array, " out"]:
+        """A derivative of the values."""
+
+    def __call__(self, point: Float[Array, " dim"]) -> Float[Array, " out"]:
+        """The values at a point."""
+        return self.derivative(point, (0, 0))
+
+    def propagate(self, channels: Channels) -> Channels:
+        """The jets of the values; `channels` are those of the point itself."""
+        point = channels[(0, 0)]
+        assert point is not None
+        return {orders: self.derivative(point, orders) for orders in channels}
+
+
+class AbstractCorners(AbstractExpansion):
     """Singular functions around points of two coordinates, and their weights.
 
     - `places`: the points, [corners, 2].
@@ -38,16 +58,6 @@ class AbstractCorners(AbstractNetwork):
         found = self.functions(self.slopes * (point - self.places), orders)
         scale = jnp.prod(self.slopes ** jnp.asarray(orders), axis=1)
         return jnp.einsum("cos,cs,c->o", self.coefficients, found, scale)
-
-    def __call__(self, point: Float[Array, " dim"]) -> Float[Array, " out"]:
-        """The values at a point."""
-        return self.derivative(point, (0, 0))
-
-    def propagate(self, channels: Channels) -> Channels:
-        """The jets of the values; `channels` are those of the point itself."""
-        point = channels[(0, 0)]
-        assert point is not None
-        return {orders: self.derivative(point, orders) for orders in channels}
 
 
 class HeatCorners(AbstractCorners):

@@ -15,8 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from pinnlab.equation.jets import Channels
-from pinnlab.network.base import AbstractNetwork
+from pinnlab.network.corners import AbstractExpansion
 from pinnlab.network.singular import NEAREST, wirtinger
 
 
@@ -71,7 +70,7 @@ def _falling(a, count: int, numpy: ModuleType):
     return evaluated(polynomial), evaluated(np.polyder(polynomial))
 
 
-class PlaneFunctions(AbstractNetwork):
+class PlaneFunctions(AbstractExpansion):
     """Functions around points, and their weights, which are all that is trained.
 
     - `places`: the points; `sizes` and `turns` as above.
@@ -94,16 +93,6 @@ class PlaneFunctions(AbstractNetwork):
         found = each(local, self.turns, self.powers)
         scale = self.sizes ** -sum(orders)
         return jnp.einsum("cos,cs,c->o", self.coefficients, found, scale)
-
-    def __call__(self, point: Float[Array, " dim"]) -> Float[Array, " out"]:
-        """The values at a point."""
-        return self.derivative(point, (0, 0))
-
-    def propagate(self, channels: Channels) -> Channels:
-        """The jets of the values; `channels` are those of the point itself."""
-        point = channels[(0, 0)]
-        assert point is not None
-        return {orders: self.derivative(point, orders) for orders in channels}
 
 
 def _pair(orders: tuple[int, ...]) -> tuple[int, int]:

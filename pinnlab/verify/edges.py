@@ -66,10 +66,11 @@ def _counts(system: System, curve: Curve) -> np.ndarray:
     middle = [(a.lower + a.upper) / 2 for a in problem.axes]
     points = np.tile(middle, (PLACES, 1))
     points[:, problem.shape.columns] = curve.at(share)
-    on_edge = (t.place for t in system.conditions if _in_space(system, t.place))
+    on_edge = (t.place for t in system.conditions if _in_space(t.place))
     return np.sum([holds(problem, p, points) for p in on_edge], axis=0, initial=0)
 
 
-def _in_space(system: System, place: Place) -> bool:
+def _in_space(place: Place) -> bool:
+    """Whether a place is an edge, or a face, in space."""
     names = [name for name, _ in place.fixed]
     return place.curve is not None or (len(names) == 1 and names != ["t"])
