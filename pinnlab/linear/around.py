@@ -6,13 +6,14 @@ corner of another angle than pi / n it is not smooth whatever the data.
 
 import itertools
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float
 from scipy import ndimage
 
 from pinnlab.linear.principal import Principal, principal_part
+from pinnlab.linear.remembered import Remembered
 from pinnlab.network.plane import plane_functions
 from pinnlab.problem.curves import Arc, Curve
 from pinnlab.problem.shape import Shape
@@ -34,7 +35,7 @@ MEET = 1e-5
 
 
 @dataclass(frozen=True)
-class Around:
+class Around(Remembered):
     """A point and the functions that are taken around it.
 
     - `text`: the point in words.
@@ -52,20 +53,13 @@ class Around:
     powers: Float[np.ndarray, "S 3"]
     order: float
     kept: Bool[np.ndarray, " 2*S"]
-    memory: dict = field(default_factory=dict, compare=False, repr=False)
 
-    def columns(self, points: np.ndarray, orders: tuple[int, ...]) -> np.ndarray:
-        """A derivative of every function at [..., 2] points, [..., functions].
-
-        Remembered for each array of points: every search for features asks again.
-        """
-        known = self.memory.setdefault(id(points), (points, {}))[1]
-        if orders not in known:
-            local = (points - self.place) / self.size
-            both = (orders[0], orders[1])
-            found = plane_functions(local, self.turn, self.powers, both)
-            known[orders] = self.size ** -sum(orders) * found[..., self.kept]
-        return known[orders]
+    def computed(self, points: np.ndarray, orders: tuple[int, ...]) -> np.ndarray:
+        """A derivative of every function at [..., 2] points."""
+        local = (points - self.place) / self.size
+        both = (orders[0], orders[1])
+        found = plane_functions(local, self.turn, self.powers, both)
+        return self.size ** -sum(orders) * found[..., self.kept]
 
     def weights(self, points: np.ndarray, derivative: int) -> np.ndarray:
         """What keeps a residual with derivatives of this order bounded, [n]."""

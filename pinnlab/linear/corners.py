@@ -7,13 +7,14 @@ for slopes, 2 for second derivatives. The misfit in boxes of two sizes tells the
 """
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from pinnlab.linear.forms import LinearForm, linear_form
 from pinnlab.linear.principal import Principal, principal_part
+from pinnlab.linear.remembered import Remembered
 from pinnlab.network.basis import chebyshev
 from pinnlab.network.singular import heat_functions, laplace_functions
 from pinnlab.sampling import membership
@@ -29,7 +30,7 @@ ROUGHEST, SMOOTHEST = 0, 4
 
 
 @dataclass(frozen=True)
-class Corner:
+class Corner(Remembered):
     """A singular point and the functions that are taken there.
 
     - `place` [2]: the point.
@@ -45,7 +46,6 @@ class Corner:
     text: str
     order: int
     powers: np.ndarray
-    memory: dict = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def kept(self) -> np.ndarray:
@@ -55,17 +55,8 @@ class Corner:
         infinite = (self.powers[:, 0] == 0) & (self.powers[:, 1] == 0)
         return np.concatenate([~infinite, np.ones(len(self.powers), bool)])
 
-    def columns(self, points: np.ndarray, orders: tuple[int, ...]) -> np.ndarray:
-        """A derivative of every function at [..., 2] points, [..., functions].
-
-        Remembered for each array of points: every search for features asks again.
-        """
-        known = self.memory.setdefault(id(points), (points, {}))[1]
-        if orders not in known:
-            known[orders] = self._columns(points, orders)
-        return known[orders]
-
-    def _columns(self, points: np.ndarray, orders: tuple[int, ...]) -> np.ndarray:
+    def computed(self, points: np.ndarray, orders: tuple[int, ...]) -> np.ndarray:
+        """A derivative of every function at [..., 2] points."""
         local, scale = self.local(points), np.prod(self.slopes ** np.array(orders))
         t = self.principal.time
         if t is None:
