@@ -23,9 +23,10 @@ from pinnlab import load_problem, solve
 from pinnlab.cli.gallery import find_problem, gallery
 from pinnlab.errors import ProblemError
 from pinnlab.grids import result_grid
+from pinnlab.probe import Probe
 from pinnlab.solution import Solution
 from pinnlab.verify.against import Truth, field_errors
-from pinnlab.verify.estimate import Estimate, error_estimate
+from pinnlab.verify.estimate import Estimate, estimated
 from pinnlab.verify.verified import known
 
 
@@ -89,17 +90,20 @@ def measured(name: str, run: str) -> Iterator[Row]:
     grid = result_grid(problem).points
     with jax.enable_x64(True):
         system = solution.system
+        probe = Probe(system)
         truth = known(system, grid, REFERENCE_ERROR, REFERENCE_SECONDS).truth
         if truth is None:
             return
-        found = error_estimate(system, solution.model, grid, ESTIMATE_SECONDS)
-        yield from compared(name, run, solution, truth, found, grid)
+        worst = max(e.heldout for e in solution.report.equations)
+        found = estimated(probe, solution.model, grid, ESTIMATE_SECONDS, worst)
+        yield from compared(name, run, solution, probe, truth, found, grid)
 
 
 def compared(
     name: str,
     run: str,
     solution: Solution,
+    probe: Probe,
     truth: Truth,
     found: Estimate | str,
     grid: np.ndarray,
@@ -109,7 +113,7 @@ def compared(
     if isinstance(found, Estimate):
         estimates = {f.field: f.rel_l2 for f in found.fields}
     why = found if isinstance(found, str) else ""
-    for error in field_errors(solution.system, solution.model, truth, grid):
+    for error in field_errors(probe, solution.model, truth, grid):
         if error.rel_l2 > USABLE_TRUTH * error.own:
             estimate = estimates.get(error.field)
             yield Row(name, error.field, run, error.rel_l2, estimate, why)

@@ -105,14 +105,22 @@ def field_expressions(system: System) -> tuple[Expression, ...]:
     return tuple(Partial(f, zero, at) for f in system.fields)
 
 
+def with_summands(term: Term) -> tuple[Term | Expression, ...]:
+    """A term's residual and its summands, as far as they are known."""
+    if not isinstance(term.residual, Expression):
+        return (term,)
+    return (term.residual, *terms(term.residual))
+
+
+def sized(values: np.ndarray) -> tuple[np.ndarray, float]:
+    """The residual [n] and the RMS of its largest summand, of a residual and its
+    summands [n, 1 + summands]; 1 where none is known."""
+    sizes = np.sqrt(np.mean(values[:, 1:] ** 2, axis=0))
+    return values[:, 0], float(np.max(sizes)) if len(sizes) else 1.0
+
+
 def term_sizes(
     system: System, model: Model, term: Term, points: np.ndarray
 ) -> tuple[np.ndarray, float]:
     """A term's residual at points, and the size of its largest summand (RMS)."""
-    if not isinstance(term.residual, Expression):
-        residual = Evaluator(system, (term,))(model, points)[:, 0]
-        return residual, 1.0
-    pieces = terms(term.residual)
-    values = Evaluator(system, (term.residual, *pieces))(model, points)
-    size = float(np.max(np.sqrt(np.mean(values[:, 1:] ** 2, axis=0))))
-    return values[:, 0], size
+    return sized(Evaluator(system, with_summands(term))(model, points))

@@ -22,6 +22,7 @@ from pinnlab.evaluation import Evaluator, field_expressions
 from pinnlab.function import PointFunction, point_function
 from pinnlab.grids import ResultGrid
 from pinnlab.hdf5 import read_result, write_result
+from pinnlab.probe import Probe
 from pinnlab.problem.file import loads_problem
 from pinnlab.problem.problem import Problem
 from pinnlab.residual import Model
@@ -249,14 +250,14 @@ def joined(problem: Problem, real: dict[str, _Values]) -> dict[str, _Values]:
     return found
 
 
-def variables_on(
-    system: System, model: Model, grid: ResultGrid
-) -> dict[str, np.ndarray]:
+def variables_on(probe: Probe, model: Model, grid: ResultGrid) -> dict[str, np.ndarray]:
     """Fields, outputs and residuals on the grid."""
+    system, points = probe.system, grid.points
+    found = dict(zip(system.fields, probe.fields(model, points).T, strict=True))
     extra = outputs(system.problem)
-    wanted = (*field_expressions(system), *extra.values(), *system.equations)
-    names = [*system.fields, *extra, *(f"residual_{t.name}" for t in system.equations)]
-    found = Evaluator(system, wanted)(model, grid.points)
-    return {
-        n.replace(".", "_"): grid.spread(v) for n, v in zip(names, found.T, strict=True)
-    }
+    if extra:
+        values = probe.values(model, tuple(extra.values()), points)
+        found.update(zip(extra, values.T, strict=True))
+    for term in system.equations:
+        found[f"residual_{term.name}"] = probe.term(model, term, points)[0]
+    return {n.replace(".", "_"): grid.spread(v) for n, v in found.items()}

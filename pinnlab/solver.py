@@ -15,6 +15,7 @@ from pinnlab.grids import ResultGrid, result_grid
 from pinnlab.keeper import Keeper
 from pinnlab.memory import peak_memory
 from pinnlab.network import trained_numbers
+from pinnlab.probe import Probe
 from pinnlab.problem.problem import Problem
 from pinnlab.programs import Inspect
 from pinnlab.provenance import provenance
@@ -24,6 +25,7 @@ from pinnlab.routes import Job, Outcome, Tried, chosen, trained, try_routes
 from pinnlab.settings import read_settings, settings_table
 from pinnlab.solution import Solution, variables_on
 from pinnlab.team import ALONE, Team
+from pinnlab.verify.against import Truth
 from pinnlab.verify.estimate import Estimate
 from pinnlab.verify.preflight import Preflight, check
 from pinnlab.verify.truth import Evidence, judge, report
@@ -99,11 +101,18 @@ def solve(
         grid = result_grid(problem)
         seconds = max(LEAST_VERIFICATION, budget / 2) if reference else 0.0
         try:
-            outcome, verified = _best_verified(tried, grid.points, target, seconds)
+            facts = known(tried.outcomes[-1].system, grid.points, target, seconds)
+            outcome = _best(tried, facts.truth, grid.points)
+            probe = Probe(outcome.system)
+            verified = verify(
+                probe, outcome.model, outcome.points, grid.points, target, seconds,
+                facts,
+            )  # fmt: skip
         except KeyboardInterrupt:
             outcome = dataclasses.replace(chosen(tried), stop=Stop.INTERRUPTED)
+            probe = Probe(outcome.system)
             verified = Verified(Evidence((), (), ()), None, None)
-        return solution_of(outcome, job, checked.warnings, verified, grid, began)
+        return solution_of(outcome, probe, job, checked.warnings, verified, grid, began)
 
 
 def assist(
@@ -129,23 +138,14 @@ def assist(
         trained(problem, settings, job, seconds)
 
 
-def _best_verified(
-    tried: Tried, grid: np.ndarray, target: float, seconds: float
-) -> tuple[Outcome, Verified]:
-    """The outcome that is nearest to the truth, if one is known, and what is known.
+def _best(tried: Tried, truth: Truth | None, grid: np.ndarray) -> Outcome:
+    """The outcome that is nearest to the truth, if one is known.
 
     Between two whose worst fields are equally near, the next field decides.
     """
-    facts = known(tried.outcomes[-1].system, grid, target, seconds)
-    truth = facts.truth
     if truth is None:
-        best = chosen(tried)
-    else:
-        best = chosen(tried, lambda o: distances(o.system, o.model, truth, grid))
-    verified = verify(
-        best.system, best.model, best.points, grid, target, seconds, facts
-    )
-    return best, verified
+        return chosen(tried)
+    return chosen(tried, lambda o: distances(o.system, o.model, truth, grid))
 
 
 def observer(progress: Progress | None, budget: float) -> Callable[[Observation], None]:
@@ -158,6 +158,7 @@ def observer(progress: Progress | None, budget: float) -> Callable[[Observation]
 
 def solution_of(
     outcome: Outcome,
+    probe: Probe,
     job: Job,
     warnings: tuple[str, ...],
     verified: Verified,
@@ -165,7 +166,7 @@ def solution_of(
     began: float,
 ) -> Solution:
     """The solution with its verdict. `began`: when verification did."""
-    result = _result(outcome, job, warnings, verified, grid, began)
+    result = _result(outcome, probe, job, warnings, verified, grid, began)
     return Solution(
         outcome.system,
         outcome.settings,
@@ -178,6 +179,7 @@ def solution_of(
 
 def _result(
     outcome: Outcome,
+    probe: Probe,
     job: Job,
     warnings: tuple[str, ...],
     verified: Verified,
@@ -187,7 +189,7 @@ def _result(
     """Everything for the file."""
     system, record = outcome.system, outcome.record
     judgment = judge(verified.evidence, job.target, outcome.stop.value)
-    variables = variables_on(system, outcome.model, grid)
+    variables = variables_on(probe, outcome.model, grid)
     if grid.inside is not None:
         variables[MASK] = grid.inside.astype(np.uint8)
     if verified.truth is not None and verified.truth.points is None:

@@ -12,9 +12,17 @@ from test_reference_file import ROD
 from pinnlab import load_problem, loads_problem, solve
 from pinnlab.cli.gallery import find_problem
 from pinnlab.grids import result_grid
-from pinnlab.network import MLP
+from pinnlab.network import MLP, Separable
+from pinnlab.probe import Probe
 from pinnlab.result import EquationCheck, FieldError, FieldEstimate
-from pinnlab.verify.estimate import Estimate, error_estimate, too_rough
+from pinnlab.verify.estimate import (
+    ROUNDING,
+    Estimate,
+    error_estimate,
+    estimated,
+    second_solution,
+    too_rough,
+)
 from pinnlab.verify.truth import Evidence, judge
 
 
@@ -50,7 +58,7 @@ def test_the_estimate_is_the_error_of_a_disturbed_solution(solved, size):
     model = dataclasses.replace(solved.model, network=network)
     grid = result_grid(solved.problem).points
     with jax.enable_x64(True):
-        found = error_estimate(solved.system, model, grid, 5.0)
+        found = error_estimate(Probe(solved.system), model, grid, 5.0)
     assert isinstance(found, Estimate)
     # The disturbance is size T_3(2x - 1).
     z = 2 * grid[:, 0] - 1
@@ -71,7 +79,7 @@ def test_the_estimate_of_a_symmetric_problem_is_that_of_its_error():
     model = dataclasses.replace(solution.model, network=network)
     grid = result_grid(problem).points
     with jax.enable_x64(True):
-        found = error_estimate(solution.system, model, grid, 5.0)
+        found = error_estimate(Probe(solution.system), model, grid, 5.0)
     assert isinstance(found, Estimate)
     assert found.fields[0].rel_l2 == pytest.approx(size, rel=0.05)
 
@@ -86,7 +94,7 @@ def test_what_explains_nothing_of_a_rough_residual_is_no_estimate():
     error = found.report.rel_l2
     assert error is not None and error < 1e-9
     with jax.enable_x64(True):
-        estimate = error_estimate(found.system, found.model, grid, 4.0)
+        estimate = error_estimate(Probe(found.system), found.model, grid, 4.0)
     assert isinstance(estimate, str)
     assert "too rough" in estimate and "more than 50%" in estimate
 
@@ -143,3 +151,84 @@ def test_a_truth_weighs_more_than_an_estimate():
     fields = (FieldError("u", 0.4, 0.4, "exact"),)
     evidence = Evidence(FINE, (), fields, (FieldEstimate("u", 1e-9),))
     assert judge(evidence, 1e-3, "done").verdict == "fail"
+
+
+PLATE = """
+coordinates = { x = [-1, 1], y = [-1, 1] }
+fields = ["u"]
+[geometry]
+shape = "rectangle(-1, -1, 1, 1) - disk(0, 0, 0.4)"
+[definitions]
+wave = "exp(x)*cos(y)"
+[equations]
+laplace = "lap(u) = 0"
+[conditions]
+edge = { on = "boundary", equation = "u = wave" }
+"""
+
+
+def test_where_only_rounding_is_left_a_second_solution_tells_the_error():
+    found = solve(loads_problem(PLATE, "plate"), target=1e-6, reference=False)
+    grid = result_grid(found.problem).points
+    with jax.enable_x64(True):
+        estimate = estimated(Probe(found.system), found.model, grid, 10.0, ROUNDING)
+    assert isinstance(estimate, Estimate)
+    assert estimate.how == "a second solution"
+    right = np.exp(grid[:, 0]) * np.cos(grid[:, 1])
+    error = np.linalg.norm(found.values(grid)["u"] - right) / np.linalg.norm(right)
+    assert error / 3 < estimate.fields[0].rel_l2 < max(10 * error, 1e-12)
+
+
+@pytest.mark.slow
+def test_a_solution_with_nothing_but_rounding_passes_by_a_second_one():
+    text = find_problem("l_shape").read_text()
+    problem = loads_problem(text[: text.index("[exact]")], "l_shape")
+    report = solve(problem, target=1e-6).report
+    assert report.equations[0].heldout < ROUNDING
+    assert report.verdict == "pass (estimated)"
+    assert "by a second solution" in report.reason
+    assert report.estimates[0].rel_l2 < 1e-12
+
+
+@pytest.mark.parametrize("equation", ["dxx(u) = 2", "dxx(u) + u^2 = 2 + x^4"])
+def test_a_second_solution_tells_the_error_of_a_worse_one(equation):
+    text = f"""
+    coordinates = {{ x = [0, 1] }}
+    fields = ["u"]
+    [equations]
+    curve = "{equation}"
+    [conditions]
+    ends = {{ on = ["x = 0", "x = 1"], equation = "u = x^2" }}
+    [solver]
+    strategy = "separable"
+    """
+    found = solve(loads_problem(text, "curve"), target=1e-8, reference=False)
+    network = found.model.network
+    assert isinstance(network, Separable)
+    coefficients = network.coefficients.at[0, 0, 3].add(1e-3)
+    network = dataclasses.replace(network, coefficients=coefficients)
+    model = dataclasses.replace(found.model, network=network)
+    grid = result_grid(found.problem).points
+    with jax.enable_x64(True):
+        estimate = second_solution(Probe(found.system), model, grid, 5.0, 1e-8)
+    assert isinstance(estimate, Estimate)
+    x = grid[:, 0]
+    ours = dataclasses.replace(found, model=model).values(grid)["u"]
+    # Newton's step from there is off by the square of the error.
+    np.testing.assert_allclose(estimate.values["u"], ours - x**2, atol=1e-5)
+    error = np.linalg.norm(ours - x**2) / np.linalg.norm(x**2)
+    assert estimate.fields[0].rel_l2 == pytest.approx(error, rel=0.01)
+
+
+def test_a_worse_second_solution_is_no_estimate():
+    # Steep layers that features do not resolve in so little time.
+    problem = load_problem(
+        find_problem("klein_gordon"), {"solver.strategy": "separable"}
+    )
+    found = solve(problem, target=1e-8, reference=False)
+    grid = result_grid(problem).points
+    with jax.enable_x64(True):
+        probe = Probe(found.system)
+        estimate = second_solution(probe, found.model, grid, 0.2, 1e-14)
+    assert isinstance(estimate, str)
+    assert "times the residual of this one" in estimate

@@ -31,7 +31,7 @@ LAYERS = [
         "evaluation",
         "viscosity",
     },
-    {"programs", "snapshot", "assembly"},
+    {"programs", "snapshot", "assembly", "probe"},
     {"best"},
     {"train"},
     {"linear", "newton", "strategy", "reference"},

@@ -10,6 +10,7 @@ from pinnlab import loads_problem, solve
 from pinnlab.errors import ProblemError
 from pinnlab.grids import result_grid
 from pinnlab.network import Separable
+from pinnlab.probe import Probe
 from pinnlab.verify import verified
 from pinnlab.verify.against import reference_truth
 from pinnlab.verify.classical import Classical, classical
@@ -80,11 +81,11 @@ class Bench:
         with pytest.MonkeyPatch.context() as patch, jax.enable_x64(True):
             patch.setattr(verified, "finer", lambda first, *_: first)
             patch.setattr(verified, "ESTIMATE_SECONDS", 3.0)
-            system, truth = self.solution.system, None
+            truth = None
             if chosen.reference is not None:
                 truth = reference_truth(chosen.reference, self.grid)
             found = verified.verify(
-                system,
+                Probe(self.solution.system),
                 model,
                 self.grid[:512],
                 self.grid,

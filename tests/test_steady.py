@@ -79,13 +79,14 @@ def test_a_layer_is_reached_by_growing_strength_alone(system):
 
 def test_a_truth_does_not_decide_below_its_own_error(monkeypatch):
     # The first field's truth is worth 0.1: both are as near, the second field decides.
-    def errors(system, model, truth, grid):
+    def errors(probe, model, truth, grid):
         return [
             FieldError("p", model[0], 0.0, "reference", own=0.1),
             FieldError("u", model[1], 0.0, "reference", own=1e-3),
         ]
 
     monkeypatch.setattr(verified, "field_errors", errors)
+    monkeypatch.setattr(verified, "Probe", lambda system: system)
     near, far = (verified.distances(None, m, None, None) for m in PAIRS)  # type: ignore
     assert near == (0.1, 0.002)
     assert near < far

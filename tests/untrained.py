@@ -8,6 +8,7 @@ from synthetic import make_report
 from pinnlab import Solution, loads_problem
 from pinnlab.assembly import network_of
 from pinnlab.grids import ResultGrid
+from pinnlab.probe import Probe
 from pinnlab.residual import Model
 from pinnlab.result import Result
 from pinnlab.scaling import parameters_of
@@ -29,7 +30,7 @@ def make_solution(text: str, axes: dict[str, np.ndarray], seed: int = 1) -> Solu
         model = Model(network, parameters_of(system))
         mesh = np.meshgrid(*axes.values(), indexing="ij")
         grid = np.stack([m.ravel() for m in mesh], axis=1)
-        variables = variables_on(system, model, ResultGrid(axes, grid))
+        variables = variables_on(Probe(system), model, ResultGrid(axes, grid))
     result = Result(
         problem=text,
         solver=tomli_w.dumps(settings_table(settings)),

@@ -9,6 +9,7 @@ import jax
 from pinnlab.assembly import network_of
 from pinnlab.grids import ResultGrid, result_grid
 from pinnlab.network import AbstractNetwork, Scaled
+from pinnlab.probe import Probe
 from pinnlab.problem.problem import Problem
 from pinnlab.record import Stop
 from pinnlab.residual import Model
@@ -24,7 +25,8 @@ class Verifier:
     """Verifies the solutions of one problem, one after another.
 
     - `seconds`: for the first of them, and again for all `others` together.
-    - `facts`: what is known by now; `grid`: of the results.
+    - `facts`: what is known by now; `grid`: of the results; `probe`: compiled for
+        the member before, and good for all that share its system.
     """
 
     problem: Problem
@@ -32,6 +34,7 @@ class Verifier:
     seconds: float
     others: int
     facts: Known | None = None
+    probe: Probe | None = None
     grid: ResultGrid = field(init=False)
 
     def __post_init__(self) -> None:
@@ -41,6 +44,9 @@ class Verifier:
         """The solution of the member of a job, with its report."""
         began = time.perf_counter()
         first = self.facts is None
+        if self.probe is None or self.probe.system is not outcome.system:
+            self.probe = Probe(outcome.system)
+        probe = self.probe
         seconds = self.seconds if first else self.seconds / max(1, self.others)
         try:
             facts = self.facts or known(
@@ -48,14 +54,16 @@ class Verifier:
             )
             self.facts = facts
             verified = verify(
-                outcome.system, outcome.model, outcome.points, self.grid.points,
+                probe, outcome.model, outcome.points, self.grid.points,
                 job.target, seconds, facts,
             )  # fmt: skip
         except KeyboardInterrupt:
             outcome = dataclasses.replace(outcome, stop=Stop.INTERRUPTED)
             verified = Verified(Evidence((), (), ()), None, None)
         self.facts = verified.known or self.facts
-        made = solution_of(outcome, job, self.warnings, verified, self.grid, began)
+        made = solution_of(
+            outcome, probe, job, self.warnings, verified, self.grid, began
+        )
         return dataclasses.replace(made, model=_plain(outcome, job.seed))
 
 

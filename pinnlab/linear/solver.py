@@ -180,6 +180,13 @@ def unexplained(
     return float(np.linalg.norm(after) / (np.linalg.norm(before) or 1.0))
 
 
+def sizes_of_data(
+    system: System, features: Features | Basis, coefficients: np.ndarray, test: Sheet
+) -> np.ndarray:
+    """Of every block, the RMS of the forms' data relative to their largest summand."""
+    return _before_and_after(system, features, coefficients, test)[:, 0]
+
+
 def _before_and_after(
     system: System, features: Features | Basis, coefficients: np.ndarray, test: Sheet
 ) -> np.ndarray:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pinnlab.evaluation import Evaluator, field_expressions
 from pinnlab.metrics import maximum_error, relative_l2
+from pinnlab.probe import Probe
 from pinnlab.reference.reference import Reference
 from pinnlab.residual import Model
 from pinnlab.result import FieldError
@@ -47,12 +47,11 @@ def reference_truth(reference: Reference, grid: np.ndarray) -> Truth:
 
 
 def field_errors(
-    system: System, model: Model, truth: Truth, grid: np.ndarray
+    probe: Probe, model: Model, truth: Truth, grid: np.ndarray
 ) -> tuple[FieldError, ...]:
     """The errors of a model in all fields that the truth knows."""
-    points = grid if truth.points is None else truth.points
-    found = Evaluator(system, field_expressions(system))(model, points)
-    return truth_errors(dict(zip(system.fields, found.T, strict=True)), truth)
+    found = probe.fields(model, grid if truth.points is None else truth.points)
+    return truth_errors(dict(zip(probe.system.fields, found.T, strict=True)), truth)
 
 
 def truth_errors(values: dict[str, np.ndarray], truth: Truth) -> tuple[FieldError, ...]:

@@ -3,6 +3,10 @@
 For F(u) = 0 and a computed u the error e solves F'(u) e = -F(u) up to terms of second
 order in e, with the conditions' linearizations driven by their violations. That is a
 linear problem, so random features and least squares solve it (`pinnlab.linear`).
+
+What is left of a very good solution is rounding, which no smooth error causes. Then
+the problem is solved once more, by other features: one Newton step from u to a solution
+that has nothing of it. Their difference is the estimate.
 """
 
 import math
@@ -12,14 +16,14 @@ import numpy as np
 
 from pinnlab.equation.expression import Expression
 from pinnlab.equation.structure import degree
-from pinnlab.evaluation import Evaluator, field_expressions
 from pinnlab.linear.box import FULL
 from pinnlab.linear.forms import LinearForm, linear_form
 from pinnlab.linear.search import Search
-from pinnlab.linear.solver import unexplained
+from pinnlab.linear.solver import Solved, sheet, sizes_of_data, unexplained
 from pinnlab.linear.tangent import tangent
 from pinnlab.newton.pointwise import Pointwise
 from pinnlab.newton.structure import is_local
+from pinnlab.probe import Probe
 from pinnlab.residual import Model
 from pinnlab.result import FieldEstimate
 from pinnlab.system.system import System
@@ -31,6 +35,14 @@ GOOD = 0.01
 USABLE = 0.5
 """What may be left of the residual: an error that explains less is none. Relative to
 the equation's terms it would mean little, since large terms may cancel."""
+FIRST = 0.7
+"""The share of the time for the error equation, if a second solution may follow."""
+ROUNDING = 1e-11
+"""A residual, relative to its terms, in which there is not much but rounding."""
+FINEST, ALIKE = 1e-14, 3.0
+"""Residual that no second solution need go below, and how many times that of the first
+it may have."""
+SEED = 11
 
 
 @dataclass(frozen=True)
@@ -38,55 +50,85 @@ class Estimate:
     """Estimated errors.
 
     - `values`: u - truth by field at the grid's points, [m] each.
-    - `quality`: what the errors leave of the residual at fresh points, relative to it.
+    - `how`: it was found, in words.
     """
 
     fields: tuple[FieldEstimate, ...]
     values: dict[str, np.ndarray]
-    quality: float
+    how: str
 
 
 class Tangent:
-    """The linear forms of a system around a model: residuals and their derivative."""
+    """The linear forms of a system around a model u."""
 
-    def __init__(self, system: System, model: Model):
-        self.system, self.model = system, model
-        self.compiled: dict[Term, tuple[Pointwise, Evaluator]] = {}
+    def __init__(self, probe: Probe, model: Model):
+        self.probe, self.model = probe, model
+        self.compiled: dict[Term, Pointwise] = {}
 
-    def form(self, system: System, term: Term, points: np.ndarray) -> LinearForm:
-        """A term's linearization at [n, dim] points; `rest` is its residual there."""
-        if isinstance(term.residual, Expression) and degree(term.residual) <= 1:
+    def error(self, system: System, term: Term, points: np.ndarray) -> LinearForm:
+        """F'(u) e + F(u) at [n, dim] points, a form in the error e."""
+        if _is_affine(term):
             pieces = linear_form(system, term, points).pieces
-            residual = Evaluator(system, (term,))(self.model, points)[:, 0]
-            return LinearForm(pieces, residual)
+            return LinearForm(pieces, self.probe.term(self.model, term, points)[0])
+        return self._around(term, points)[0]
+
+    def solution(self, system: System, term: Term, points: np.ndarray) -> LinearForm:
+        """F'(u) w + F(u) - F'(u) u, a form in Newton's next iterate w."""
+        if _is_affine(term):
+            return linear_form(system, term, points)
+        form, values = self._around(term, points)
+        slopes = np.concatenate([p.coefficient for p in form.pieces], axis=1)
+        return LinearForm(form.pieces, form.rest - np.sum(slopes * values, axis=1))
+
+    def _around(self, term: Term, points: np.ndarray) -> tuple[LinearForm, np.ndarray]:
+        """The derivative with the residual, and the partials [n, partials] of u."""
         if term not in self.compiled:
-            pointwise = Pointwise(system, (term,))
-            self.compiled[term] = pointwise, Evaluator(system, pointwise.partials)
-        pointwise, evaluator = self.compiled[term]
-        values = evaluator(self.model, points)
-        return tangent(pointwise, points, pointwise.locations(points), values)
+            self.compiled[term] = Pointwise(self.probe.system, (term,))
+        pointwise = self.compiled[term]
+        values = self.probe.values(self.model, pointwise.partials, points)
+        places = pointwise.locations(points)
+        return tangent(pointwise, points, places, values), values
 
 
-def error_estimate(
-    system: System, model: Model, grid: np.ndarray, seconds: float, seed: int = 0
+def _is_affine(term: Term) -> bool:
+    return isinstance(term.residual, Expression) and degree(term.residual) <= 1
+
+
+def estimated(
+    probe: Probe, model: Model, grid: np.ndarray, seconds: float, residual: float
 ) -> Estimate | str:
-    """Estimate the errors of a model.
+    """Estimate the errors of a model, in the way that suits it.
 
     **Arguments:**
 
     - `grid`: where the norms are taken, [m, dim].
-    - `seconds`: for the search for features.
+    - `seconds`: for everything.
+    - `residual`: of the worst equation, relative to its terms.
 
     **Returns:** the estimate, or why there is none.
     """
+    system = probe.system
     if len(system.coordinates) > FULL:
         return f"the error equation is solved in at most {FULL} coordinates"
     if not (system.is_linear or is_local(system)):
         return "the equations have nonlinear integrals or are Python functions"
-    tangent = Tangent(system, model)
-    quiet = lambda phase, tried, elapsed, worst: False
+    found, share = "", 0.0
+    if residual > ROUNDING:
+        found, share = error_estimate(probe, model, grid, FIRST * seconds), FIRST
+        if isinstance(found, Estimate):
+            return found
+    goal = max(residual, FINEST)
+    second = second_solution(probe, model, grid, (1 - share) * seconds, goal)
+    return found if found and isinstance(second, str) else second
+
+
+def error_estimate(
+    probe: Probe, model: Model, grid: np.ndarray, seconds: float, seed: int = 0
+) -> Estimate | str:
+    """Estimate errors by the error equation alone, as `estimated` does."""
+    system, tangent = probe.system, Tangent(probe, model)
     try:
-        search = Search(system, seconds, seed + 7, quiet, tangent.form)
+        search = Search(system, seconds, seed + 7, _quiet, tangent.error)
         found = search.run(GOOD)
     except (ValueError, np.linalg.LinAlgError) as failure:
         return f"the error equation could not be solved: {failure}"
@@ -94,17 +136,58 @@ def error_estimate(
     quality = unexplained(system, solved.features, solved.coefficients, search.test)
     if not quality < USABLE:
         return too_rough(quality)
+    ours = probe.fields(model, grid)
+    correction = _values(system, solved, grid)
+    return _compared(system, ours, ours + correction, "the error equation")
+
+
+def second_solution(
+    probe: Probe, model: Model, grid: np.ndarray, seconds: float, goal: float
+) -> Estimate | str:
+    """Estimate errors by a second solution that is at least as good.
+
+    Arguments and result are those of `estimated`; `goal` is the residual at which the
+    second solution is good enough. Where both are equally good the difference is the
+    error of both together.
+    """
+    system, tangent = probe.system, Tangent(probe, model)
+    form = linear_form if system.is_linear else tangent.solution
+    try:
+        search = Search(system, seconds, SEED, _quiet, form)
+        solved = search.run(goal).solved
+        test = sheet(search.space, 800, SEED + 90_001, False, tangent.error)
+    except (ValueError, np.linalg.LinAlgError) as failure:
+        return f"a second solution could not be found: {failure}"
+    left = sizes_of_data(system, solved.features, solved.coefficients, test)
+    ratio = solved.worst / float(np.max(left))
+    if not ratio < ALIKE:
+        return f"a second solution leaves {ratio:.1g} times the residual of this one"
+    ours, other = probe.fields(model, grid), _values(system, solved, grid)
+    return _compared(system, ours, other, "a second solution")
+
+
+def _quiet(phase: str, tried: int, elapsed: float, worst: float) -> bool:
+    return False
+
+
+def _values(system: System, solved: Solved, grid: np.ndarray) -> np.ndarray:
     coefficients = solved.coefficients.reshape(len(system.fields), -1)
-    correction = solved.features.values(grid, coefficients)
-    ours = Evaluator(system, field_expressions(system))(model, grid)
-    fields = []
-    for j, name in enumerate(system.fields):
-        corrected = float(np.linalg.norm(ours[:, j] + correction[:, j]))
-        size = corrected or float(len(grid)) ** 0.5
-        relative = float(np.linalg.norm(correction[:, j])) / size
-        fields.append(FieldEstimate(name, relative))
-    values = {f: -correction[:, j] for j, f in enumerate(system.fields)}
-    return Estimate(tuple(fields), values, quality)
+    return solved.features.values(grid, coefficients)
+
+
+def _compared(
+    system: System, ours: np.ndarray, better: np.ndarray, how: str
+) -> Estimate:
+    """The distances of fields [m, fields] from better ones."""
+    size = np.linalg.norm(better, axis=0)
+    size = np.where(size > 0, size, len(better) ** 0.5)
+    relative = np.linalg.norm(ours - better, axis=0) / size
+    fields = zip(system.fields, relative, strict=True)
+    return Estimate(
+        tuple(FieldEstimate(name, float(error)) for name, error in fields),
+        {f: ours[:, j] - better[:, j] for j, f in enumerate(system.fields)},
+        how,
+    )
 
 
 def too_rough(quality: float) -> str:

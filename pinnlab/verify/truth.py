@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pinnlab.evaluation import Evaluator, field_expressions, term_sizes
+from pinnlab.probe import Probe
 from pinnlab.residual import Model
 from pinnlab.result import (
     ConditionCheck,
@@ -16,7 +16,6 @@ from pinnlab.result import (
     Report,
 )
 from pinnlab.sampling import sample
-from pinnlab.system.system import System
 from pinnlab.system.terms import EVERYWHERE, Term
 from pinnlab.verify.against import Truth, field_errors
 
@@ -31,6 +30,7 @@ CALIBRATION = 3.0
 class Evidence:
     """What was measured after training, before any judgment.
 
+    - `estimated_by`: what errors were estimated by, in words.
     - `inestimable`: why errors that should have been estimated were not.
     """
 
@@ -38,11 +38,12 @@ class Evidence:
     conditions: tuple[ConditionCheck, ...]
     fields: tuple[FieldError, ...]
     estimates: tuple[FieldEstimate, ...] = ()
+    estimated_by: str = ""
     inestimable: str = ""
 
 
 def gather(
-    system: System,
+    probe: Probe,
     model: Model,
     training_points: np.ndarray,
     truth: Truth | None,
@@ -55,19 +56,20 @@ def gather(
     - `training_points`: the interior points of the last loss, [n, dim].
     - `truth`: what is known of the solution on the uniform grid for errors, [m, dim].
     """
+    system = probe.system
     return Evidence(
-        tuple(_equation(system, model, t, training_points) for t in system.equations),
-        tuple(_condition(system, model, t) for t in system.conditions),
-        () if truth is None else field_errors(system, model, truth, grid),
+        tuple(_equation(probe, model, t, training_points) for t in system.equations),
+        tuple(_condition(probe, model, t) for t in system.conditions),
+        () if truth is None else field_errors(probe, model, truth, grid),
     )
 
 
 def _equation(
-    system: System, model: Model, term: Term, training: np.ndarray
+    probe: Probe, model: Model, term: Term, training: np.ndarray
 ) -> EquationCheck:
-    fresh = sample(system.problem, term.place, FRESH_POINTS, seed=20_011)
-    residual, size = term_sizes(system, model, term, fresh)
-    seen, _ = term_sizes(system, model, term, training)
+    fresh = sample(probe.system.problem, term.place, FRESH_POINTS, seed=20_011)
+    residual, size = probe.term(model, term, fresh)
+    seen, _ = probe.term(model, term, training)
     scale = size or 1.0
     return EquationCheck(
         term.name,
@@ -77,19 +79,20 @@ def _equation(
     )
 
 
-def _condition(system: System, model: Model, term: Term) -> ConditionCheck:
+def _condition(probe: Probe, model: Model, term: Term) -> ConditionCheck:
+    problem = probe.system.problem
     count = CONDITION_POINTS if term.free is None or term.free else 1
-    points = sample(system.problem, term.place, count, seed=30_011)
-    residual, size = term_sizes(system, model, term, points)
+    points = sample(problem, term.place, count, seed=30_011)
+    residual, size = probe.term(model, term, points)
     worst = float(np.max(np.abs(residual)))
     if term.enforced == "exact" or not term.why:
         how = term.enforced
     else:
         how = f"penalty ({term.why})"
     # The size of a condition such as u = 0 is the size of u in the domain.
-    inside = sample(system.problem, EVERYWHERE, 512, seed=3)
-    _, around = term_sizes(system, model, term, inside)
-    fields = Evaluator(system, field_expressions(system))(model, inside)
+    inside = sample(problem, EVERYWHERE, 512, seed=3)
+    _, around = probe.term(model, term, inside)
+    fields = probe.fields(model, inside)
     least = 1e-2 * float(np.sqrt(np.mean(fields**2, axis=0)).max())
     scale = max(size, around, least) or 1.0
     return ConditionCheck(
@@ -170,7 +173,8 @@ def _against_truth(evidence: Evidence, target: float, stop: str) -> Judgment:
 def _by_estimate(evidence: Evidence, target: float, stop: str) -> Judgment:
     """Estimates were measured to be right within a factor of three."""
     field = max(evidence.estimates, key=lambda f: f.rel_l2)
-    estimated = f"the error of '{field.field}' is estimated as {field.rel_l2:.1e}"
+    by = f" by {evidence.estimated_by}" if evidence.estimated_by else ""
+    estimated = f"the error of '{field.field}' is estimated{by} as {field.rel_l2:.1e}"
     if field.rel_l2 <= target / CALIBRATION:
         return Judgment("pass (estimated)", f"{estimated}, well below the target", "")
     if field.rel_l2 <= target * CALIBRATION:

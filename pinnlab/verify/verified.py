@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pinnlab.probe import Probe
 from pinnlab.residual import Model
 from pinnlab.result import ReferenceCheck
 from pinnlab.system.system import System
@@ -17,7 +18,7 @@ from pinnlab.verify.against import (
     reference_truth,
 )
 from pinnlab.verify.classical import Classical, classical, finer, reference_check
-from pinnlab.verify.estimate import Estimate, error_estimate
+from pinnlab.verify.estimate import Estimate, estimated
 from pinnlab.verify.reference_file import file_truth
 from pinnlab.verify.truth import Evidence, gather
 
@@ -68,9 +69,9 @@ def known(system: System, grid: np.ndarray, target: float, seconds: float) -> Kn
     return Known(truth, beside)
 
 
-def worst_error(system: System, model: Model, truth: Truth, grid: np.ndarray) -> float:
+def worst_error(probe: Probe, model: Model, truth: Truth, grid: np.ndarray) -> float:
     """The largest relative error of any field."""
-    return max(f.rel_l2 for f in field_errors(system, model, truth, grid))
+    return max(f.rel_l2 for f in field_errors(probe, model, truth, grid))
 
 
 def distances(
@@ -80,12 +81,12 @@ def distances(
 
     None is smaller than the truth's own error: below it the truth does not decide.
     """
-    found = field_errors(system, model, truth, grid)
+    found = field_errors(Probe(system), model, truth, grid)
     return tuple(sorted((max(f.rel_l2, f.own) for f in found), reverse=True))
 
 
 def verify(
-    system: System,
+    probe: Probe,
     model: Model,
     training_points: np.ndarray,
     grid: np.ndarray,
@@ -100,18 +101,22 @@ def verify(
     - `training_points`: the interior points of the last loss, [n, dim].
     - `seconds`: for a better classical solution or an estimate of the error.
     """
-    truth, beside = known.truth, known.beside
+    system, truth, beside = probe.system, known.truth, known.beside
     if truth is not None and truth.name == "reference" and beside is not None:
-        error = worst_error(system, model, truth, grid)
+        error = worst_error(probe, model, truth, grid)
         beside = finer(beside, system.problem, min(error, target), seconds)
         if beside.reference is not None:
             truth = reference_truth(beside.reference, grid)
-    evidence = gather(system, model, training_points, truth, grid)
+    evidence = gather(probe, model, training_points, truth, grid)
     estimate: Estimate | str = "a truth is known"
     if truth is None and seconds > 0:
-        estimate = error_estimate(system, model, grid, min(seconds, ESTIMATE_SECONDS))
+        seconds = min(seconds, ESTIMATE_SECONDS)
+        worst = max(e.heldout for e in evidence.equations)
+        estimate = estimated(probe, model, grid, seconds, worst)
         if isinstance(estimate, Estimate):
-            evidence = dataclasses.replace(evidence, estimates=estimate.fields)
+            evidence = dataclasses.replace(
+                evidence, estimates=estimate.fields, estimated_by=estimate.how
+            )
         else:
             evidence = dataclasses.replace(evidence, inestimable=estimate)
     check = None if beside is None else _check(beside, evidence)
