@@ -212,6 +212,9 @@ def _conditions(report: Report) -> Table:
 
 def _cost(report: Report) -> Text:
     cost = report.cost
+    if not report.equations and cost.parameters == 0:
+        text = f"{cost.train_seconds:.1f} s altogether; target {report.target:.1e}"
+        return Text(text, style="dim")
     return Text(
         f"compile {cost.compile_seconds:.1f} s, train {cost.train_seconds:.1f} s, "
         f"verify {cost.verify_seconds:.1f} s; {cost.iterations} iterations, "

@@ -8,7 +8,6 @@ import os
 import platform
 import time
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated
 
 import typer
@@ -198,6 +197,8 @@ def _memory() -> str:
 
 
 def _version(name: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version(name)
     except PackageNotFoundError:

@@ -53,7 +53,7 @@ def _conditions(found: "Preflight") -> Table:
     for name in ("condition", "on", "equation"):
         table.add_column(name)
     table.add_column("points", justify="right")
-    table.add_column("enforced")
+    table.add_column("by a network")
     for c in found.conditions:
         table.add_row(
             Text(c.name, style="cyan"),

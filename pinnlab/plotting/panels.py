@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from pinnlab.plotting.maps import Axis
 from pinnlab.plotting.style import COLORS, GRAY, math, tidy
@@ -96,7 +96,11 @@ def history(data: tuple[Mapping[str, np.ndarray], Sequence[str]], ax: Axes) -> A
             )
     log_axis(ax, list(shown.values()), decades=1e-16)
     ax.set_xlabel("iteration")
-    ax.margins(x=0)
+    if len(step) == 1:
+        ax.set_xlim(step[0] - 1, step[0] + 1)
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    else:
+        ax.margins(x=0)
     tidy(ax)
     for i in range(1, len(stages)):
         if stages[i] != stages[i - 1]:

@@ -143,14 +143,14 @@ def _strategy(system: System, settings: Settings, chosen: Plan) -> str:
     """The ways that will be tried, in their order."""
     ways = []
     if tries(settings, "linear") and linear.suits(system):
-        ways.append("random sine features by least squares")
+        ways.append("random sine features by least squares (conditions as rows)")
     suits = newton.suits if settings.strategy == "separable" else newton.is_due
     if tries(settings, "separable") and suits(system):
-        ways.append("separable features by Gauss-Newton")
+        ways.append("separable features by Gauss-Newton (conditions as rows)")
     if settings.strategy == "newton" or (
         tries(settings, "newton") and gauss_newton.is_due(system)
     ):
-        ways.append("random sine features by Newton's method")
+        ways.append("random sine features by Newton's method (conditions as rows)")
     if settings.strategy in ("auto", "nonlinear"):
         ways.append(f"a network ({chosen.reason})")
     return "; if that is not enough, ".join(ways)
