@@ -287,7 +287,7 @@ def test_solve_leaves_a_file_a_picture_and_the_verdict_as_status(
     result = make_result({"t": np.linspace(0, 1, 5)}, verdict=verdict)
     result.attributes["stop"] = stop
     monkeypatch.setattr(training, "load", lambda *_: None)
-    monkeypatch.setattr(training, "_preflight", lambda *_: ())
+    monkeypatch.setattr(training, "preflight", lambda *_: ())
     monkeypatch.setattr(training, "_solved", lambda *_: Solved(result))
     found = RUNNER.invoke(app, ["solve", "dir/wave.toml", "--json"])
     assert found.exit_code == status
@@ -317,7 +317,7 @@ def test_a_run_without_a_solution_leaves_nothing(
         raise error
 
     monkeypatch.setattr(training, "load", lambda *_: None)
-    monkeypatch.setattr(training, "_preflight", lambda *_: ())
+    monkeypatch.setattr(training, "preflight", lambda *_: ())
     monkeypatch.setattr(training, "_solved", fails)
     found = RUNNER.invoke(app, ["solve", "wave.toml"])
     assert found.exit_code == status and found.stdout == ""

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 import pinnlab
+from pinnlab.cli.check import check
 from pinnlab.cli.compare import compare
 from pinnlab.cli.doctor import doctor
 from pinnlab.cli.export import export
@@ -13,7 +14,7 @@ from pinnlab.cli.gallery import problems
 from pinnlab.cli.new import new
 from pinnlab.cli.reference import reference
 from pinnlab.cli.sweep import report, sweep
-from pinnlab.cli.training import check, solve
+from pinnlab.cli.training import solve
 
 
 app = typer.Typer(

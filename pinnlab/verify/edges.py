@@ -2,13 +2,12 @@
 
 import numpy as np
 
-from pinnlab.equation.expression import Expression
-from pinnlab.equation.structure import partials
 from pinnlab.problem.curves import Curve
 from pinnlab.problem.problem import Place
 from pinnlab.system.arrays import holds
 from pinnlab.system.system import System
 from pinnlab.verify.findings import Findings, listing
+from pinnlab.verify.orders import order_along
 
 
 PLACES = 33
@@ -24,8 +23,9 @@ def edge_counts(system: System) -> Findings:
     """
     shape = system.problem.shape
     assert shape is not None
-    needed = sum(_order(system, f) // 2 for f in system.fields)
-    fields = tuple(f for f in system.fields if _order(system, f) > 1)
+    orders = {f: order_along(system, f, shape.columns) for f in system.fields}
+    needed = sum(order // 2 for order in orders.values())
+    fields = tuple(f for f, order in orders.items() if order > 1)
     if not needed:
         return Findings()
     errors, warnings = [], []
@@ -42,20 +42,6 @@ def edge_counts(system: System) -> Findings:
                 "over-determined"
             )
     return Findings(errors=tuple(errors), warnings=tuple(warnings))
-
-
-def _order(system: System, field: str) -> int:
-    """The highest order of derivatives of a field by the coordinates of the shape."""
-    shape = system.problem.shape
-    assert shape is not None
-    orders = [
-        sum(p.orders[i] for i in shape.columns)
-        for t in system.equations
-        if isinstance(t.residual, Expression)
-        for p in partials(t.residual)
-        if p.field == field
-    ]
-    return max(orders, default=0)
 
 
 def _counts(system: System, curve: Curve) -> np.ndarray:

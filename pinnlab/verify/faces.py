@@ -15,6 +15,7 @@ from pinnlab.verify.degenerate import ABSENT, matching_weights
 from pinnlab.verify.edges import edge_counts
 from pinnlab.verify.findings import Findings, listing
 from pinnlab.verify.linearized import atoms, linearize, slopes
+from pinnlab.verify.orders import order_along
 from pinnlab.verify.trial import random_state
 
 
@@ -60,7 +61,7 @@ def _along(system: System, axis: int, name: str) -> Findings:
     if inflow is not None:
         return _transport(system, name, inflow)
     given = sum(_given(system, name, f) for f in system.fields)
-    fields = listing(tuple(f for f in system.fields if _order(system, f, axis)))
+    fields = listing(tuple(f for f in system.fields if order_along(system, f, (axis,))))
     have = "has" if " and " not in fields else "have"
     if needed > given:
         evolves = name == "t" or len(system.coordinates) == 1
@@ -100,18 +101,7 @@ def _needed(system: System, axis: int) -> int:
 
 
 def _most(system: System, axis: int) -> int:
-    return sum(_order(system, f, axis) for f in system.fields)
-
-
-def _order(system: System, field: str, axis: int) -> int:
-    orders = [
-        p.orders[axis]
-        for t in system.equations
-        if isinstance(t.residual, Expression)
-        for p in partials(t.residual)
-        if p.field == field
-    ]
-    return max(orders, default=0)
+    return sum(order_along(system, f, (axis,)) for f in system.fields)
 
 
 def _on_axis(system: System, term: Term, name: str, field: str) -> bool:
@@ -165,7 +155,7 @@ def _free_ends(system: System, axis: int) -> int:
     coordinates), and a smooth solution needs no condition (Fichera, 1956).
     """
     residual = system.equations[0].residual
-    order = _order(system, system.fields[0], axis)
+    order = order_along(system, system.fields[0], (axis,))
     if len(system.equations) != 1 or not isinstance(residual, Expression) or order != 2:
         return 0
     share = _share(system, residual, axis, order)
@@ -276,7 +266,9 @@ def _points_in_time(system: System) -> Findings:
         if len(fixed) < 2 or fixed.get("t") not in (time.lower, time.upper):
             continue
         time_axis = names.index("t")
-        evolving = {f for f in _local(system, term) if _order(system, f, time_axis)}
+        evolving = {
+            f for f in _local(system, term) if order_along(system, f, (time_axis,))
+        }
         whole = any(
             set(dict(t.place.fixed)) == {"t"} and evolving & set(_local(system, t))
             for t in system.conditions

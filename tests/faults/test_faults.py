@@ -20,8 +20,8 @@ from typer.testing import CliRunner
 
 from pinnlab import loads_problem, routes
 from pinnlab.claim import claimed
+from pinnlab.cli import outcome
 from pinnlab.cli.main import app
-from pinnlab.cli.training import _save
 from pinnlab.errors import ProblemError
 from pinnlab.hdf5 import read_result, write_result
 from pinnlab.record import Stop
@@ -64,7 +64,7 @@ def test_a_result_that_cannot_be_written_is_kept_elsewhere(
 
     solution: object = types.SimpleNamespace(save=save)
     with pytest.raises(typer.Exit) as ended:
-        _save(solution, path, False, False)  # pyright: ignore[reportArgumentType]
+        outcome.save(solution, path, False, False)  # pyright: ignore[reportArgumentType]
     assert ended.value.exit_code == 3
     said = capsys.readouterr().err
     (saved,) = rescue.rglob("run.h5")
@@ -150,6 +150,7 @@ CLAIMING = """
 import os, signal, sys
 from pathlib import Path
 from pinnlab.claim import claimed
+from pinnlab.cli import outcome
 with claimed(Path(sys.argv[1])):
     os.kill(os.getpid(), signal.SIGKILL)
 """
