@@ -6,7 +6,6 @@ import jax
 
 from pinnlab.problem.problem import Problem
 from pinnlab.reference.initial_value import marching, read_evolution
-from pinnlab.reference.marched import march_evolution
 from pinnlab.reference.reference import NoReference, Reference
 from pinnlab.reference.steady import solve_steady
 from pinnlab.room import make_room
@@ -43,6 +42,9 @@ def solve_reference(problem: Problem, *, error: float, seconds: float) -> Refere
             return solve_steady(problem, error=error, seconds=seconds)
         try:
             evolution = read_evolution(problem)
+            # Diffrax takes a second to import, and steady problems do not need it.
+            from pinnlab.reference.marched import march_evolution
+
             return march_evolution(evolution, error=error, deadline=begin + seconds)
         except NoReference as first:
             left = seconds - (time.perf_counter() - begin)
