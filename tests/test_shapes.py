@@ -13,6 +13,8 @@ from pinnlab.errors import ProblemError
 from pinnlab.export.paraview import write_vtu, write_xdmf
 from pinnlab.hdf5 import read_result
 from pinnlab.linear.around import find_around
+from pinnlab.linear.search import Search
+from pinnlab.linear.space import find_space
 from pinnlab.network.plane import plane_functions
 from pinnlab.plotting import view
 from pinnlab.points import look
@@ -445,6 +447,56 @@ def test_a_small_hole_gets_functions_of_its_own():
     found = solve(problem, target=1e-9, budget=20)
     assert found.report.fields[0].rel_l2 < 1e-10
     assert "functions around the hole" in found.report.strategy
+
+
+CHANNEL = """
+coordinates = { x = [0, 1], y = [0, 1] }
+fields = ["u", "v", "p"]
+[geometry]
+shape = "rectangle(0, 0, 1, 1) - disk(0.4, 0.5, 0.2)"
+parts = { cylinder = "disk(0.4, 0.5, 0.2)" }
+[equations]
+along = "lap(u) = dx(p)"
+across = "lap(v) = dy(p)"
+mass = "dx(u) + dy(v) = 0"
+[conditions]
+still_u = { on = ["y = 0", "y = 1", "cylinder"], equation = "u = 0" }
+still_v = { on = ["y = 0", "y = 1", "cylinder"], equation = "v = 0" }
+inflow = { on = ["x = 0", "x = 1"], equation = "u = y*(1 - y)" }
+level = { on = ["x = 0", "x = 1"], equation = "v = 0" }
+gauge = { on = "x = 0 and y = 0", equation = "p = 0" }
+"""
+
+
+def test_flow_without_inertia_past_a_cylinder_is_resolved():
+    system = build_system(loads_problem(CHANNEL, "channel"), "rows")
+    search = Search(system, 20.0, 0, lambda *_: False)
+    assert len(search.space.corners) == 1
+    assert search.run(1e-3).solved.worst < 1e-3
+
+
+def test_a_nonlinear_problem_has_functions_around_its_hole():
+    system = build_system(loads_problem(RING.replace("= 0", "+ u^3 = 0", 1), "ring"))
+    assert not system.is_linear
+    (hole,) = find_around(system)
+    assert hole.gathers
+
+
+def test_points_of_the_equations_gather_at_a_hole():
+    text = RING.replace("lap(u) = 0", "lap(u) + u = 0")
+    space = find_space(build_system(loads_problem(text, "ring")))
+    (equation,) = space.system.equations
+    points = space.points(equation, 4000, 3, True)
+    distance = np.linalg.norm(points - [0.1, 0], axis=1)
+    assert len(points) == 4000 and distance.min() >= 0.05
+    # A ring from one to two radii is a hundredth of the disk.
+    assert (distance < 0.1).mean() > 0.08
+    # The others are spread evenly: each quarter of the plane has as many.
+    far = points[distance > 0.3]
+    quarters = [(far * signs > 0).all(axis=1).mean() for signs in ((1, 1), (-1, 1))]
+    assert quarters == pytest.approx([0.25, 0.25], abs=0.03)
+    tested = space.points(equation, 4000, 3, False)
+    assert (np.linalg.norm(tested - [0.1, 0], axis=1) < 0.1).mean() < 0.02
 
 
 CORNER = """

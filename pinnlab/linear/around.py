@@ -22,10 +22,15 @@ from pinnlab.system.system import System
 
 HARMONIC, OTHERS = 16, 12
 """The largest negative power around a hole, without and with terms of lower order."""
-LOWER, LOGS = 1, 2
+LOWER, LOGS = 4, 4
 """The largest power of conj(w) in those, and the number of powers with logarithms."""
+FEW = (1, 2)
+"""The same for systems: flow without inertia and elasticity in the plane need no more
+(Goursat, 1898)."""
 EXPONENTS = 12
 """How many multiples of pi / (2 angle) are taken at a corner."""
+ANY = Principal((1.0, 1.0), None, False)
+"""Stands in where the principal part is another one, or not linear."""
 CELLS = 300
 """Cells along each side of the box in which holes are looked for."""
 WHOLE = 1e-6
@@ -54,6 +59,12 @@ class Around(Remembered):
     order: float
     kept: Bool[np.ndarray, " 2*S"]
 
+    @property
+    def gathers(self) -> bool:
+        """Whether the equations must be asked near it: around a hole, where single
+        functions are no solutions."""
+        return math.isinf(self.order) and not self.principal.alone
+
     def computed(self, points: np.ndarray, orders: tuple[int, ...]) -> np.ndarray:
         """A derivative of every function at [..., 2] points."""
         local = (points - self.place) / self.size
@@ -72,31 +83,37 @@ def find_around(system: System) -> tuple[Around, ...]:
     shape = system.problem.shape
     if shape is None or len(system.coordinates) != 2:
         return ()
-    lower = np.array([a.lower for a in system.problem.axes])
-    principal = principal_part(system, lower, np.ones(2))
+    principal = None
+    if system.is_linear:
+        lower = np.array([a.lower for a in system.problem.axes])
+        principal = principal_part(system, lower, np.ones(2))
+    few = len(system.fields) > 1
     if principal is None or not np.allclose(*principal.coefficients):
-        return ()
-    return (*_holes(shape, principal), *_corners(shape, principal))
+        return tuple(_holes(shape, ANY, few))
+    return (*_holes(shape, principal, few), *_corners(shape, principal))
 
 
 # ------------------------------------------------------------------------- holes
 
 
-def _holes(shape: Shape, principal: Principal) -> list[Around]:
+def _holes(shape: Shape, principal: Principal, few: bool) -> list[Around]:
     """Circular ones around their centers, others around their middles."""
     circles = [c for c in shape.curves if isinstance(c, Arc) and c.closed]
     found = [(c.center, c.radius) for c in circles if c.outward < 0]
     found += [h for h in _gaps(shape) if not any(_within(h[0], c) for c in circles)]
-    return [_hole(principal, center, radius) for center, radius in found]
+    return [_hole(principal, few, center, radius) for center, radius in found]
 
 
-def _hole(principal: Principal, center: tuple[float, float], radius: float) -> Around:
+def _hole(
+    principal: Principal, few: bool, center: tuple[float, float], radius: float
+) -> Around:
     if principal.alone:
         powers = [(-n, 0, 0) for n in range(1, HARMONIC + 1)] + [(0, 0, 1)]
     else:
-        inverse = itertools.product(range(1, OTHERS + 1), range(LOWER + 1))
+        lower, logs = FEW if few else (LOWER, LOGS)
+        inverse = itertools.product(range(1, OTHERS + 1), range(lower + 1))
         powers = [(j - n, j, 0) for n, j in inverse if j < n]
-        powers += list(itertools.product(range(LOGS), range(LOGS), (1,)))
+        powers += list(itertools.product(range(logs), range(logs), (1,)))
     array = np.array(powers, float)
     # log|w| times a power of |w| has no imaginary part.
     real = array[:, 0] == array[:, 1]

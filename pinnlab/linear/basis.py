@@ -48,6 +48,11 @@ class Basis:
         rows = np.concatenate([b.reshape(shape) for b in blocks], axis=2)
         return rows.reshape(len(rows), -1)
 
+    def columns(self, points: np.ndarray, orders: tuple[int, ...]) -> np.ndarray:
+        """A derivative of every function at [n, dim] points, [n, count]."""
+        one = Piece("", orders, np.ones((len(points), 1)), points[:, None])
+        return self.matrix(LinearForm((one,), np.zeros(len(points))), ("",))
+
     def summands(
         self, form: LinearForm, fields: tuple[str, ...], coefficients: np.ndarray
     ) -> np.ndarray:
@@ -67,10 +72,7 @@ class Basis:
 
     def values(self, points: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
         """The fields at [n, dim] points from [fields, count] coefficients."""
-        zero = (0,) * points.shape[1]
-        one = Piece("", zero, np.ones((len(points), 1)), points[:, None])
-        rows = self.matrix(LinearForm((one,), np.zeros(len(points))), ("",))
-        return rows @ coefficients.T
+        return self.columns(points, (0,) * points.shape[1]) @ coefficients.T
 
 
 def _rows(

@@ -14,7 +14,8 @@ import numpy as np
 
 from pinnlab.equation.expression import Expression, Partial
 from pinnlab.equation.structure import degree
-from pinnlab.linear.box import FULL
+from pinnlab.linear.basis import Basis
+from pinnlab.linear.box import FULL, Box
 from pinnlab.linear.features import Features
 from pinnlab.linear.forms import LinearForm, linear_form
 from pinnlab.linear.search import ROWS_FINAL, Found, Search, Tell
@@ -61,7 +62,7 @@ class Iterate:
     """Fields as features and coefficients [fields * N]; zero without features."""
 
     system: System
-    features: Features | None
+    features: Features | Basis | None
     coefficients: np.ndarray
 
     def values(
@@ -71,20 +72,35 @@ class Iterate:
         if self.features is None:
             return np.zeros((len(places[0]), len(partials)))
         every = self.coefficients.reshape(len(self.system.fields), -1)
-        # Most partials are taken at the same places.
-        distinct = {id(place): place for place in places}
-        waves = {key: self.features.waves(place) for key, place in distinct.items()}
-        columns = []
-        for p, place in zip(partials, places, strict=True):
-            mine = every[self.system.fields.index(p.field)]
-            wave = waves[id(place)][sum(p.orders) % 2]
-            columns.append(wave @ (self.features.factor(p.orders) * mine))
+        pairs = list(zip(partials, places, strict=True))
+        weights = [every[self.system.fields.index(p.field)] for p in partials]
+        if isinstance(self.features, Features):
+            columns = _by_waves(self.features, pairs, weights)
+        else:
+            columns = [
+                self.features.columns(place, p.orders) @ mine
+                for (p, place), mine in zip(pairs, weights, strict=True)
+            ]
         return np.stack(columns, axis=1)
 
     def between(self, other: "Iterate", part: float) -> "Iterate":
         """On the way to another iterate of the same features."""
         change = part * (other.coefficients - self.coefficients)
         return Iterate(self.system, other.features, self.coefficients + change)
+
+
+def _by_waves(
+    features: Features,
+    pairs: list[tuple[Partial, np.ndarray]],
+    weights: list[np.ndarray],
+) -> list[np.ndarray]:
+    """Derivatives [n] each; most partials are taken at the same places."""
+    distinct = {id(place): place for _, place in pairs}
+    waves = {key: features.waves(place) for key, place in distinct.items()}
+    return [
+        waves[id(place)][sum(p.orders) % 2] @ (features.factor(p.orders) * mine)
+        for (p, place), mine in zip(pairs, weights, strict=True)
+    ]
 
 
 class Linearization:
@@ -115,6 +131,7 @@ class GaussNewton:
         self.space = find_space(system)
         self.tried = 0
         self.best: Found | None = None
+        self.box: Box | None = None
 
     def run(self, goal: float) -> Found | None:
         """Until the held-out residual is below the goal, time is up, or it stays.
@@ -126,6 +143,7 @@ class GaussNewton:
         reached, stale = np.inf, 0
         while self.clock.spent < self.seconds and stale < PATIENCE:
             found = self._search(at, max(aim, goal), share)
+            self.box = found.box
             at = self._steps(found, goal)
             assert self.best is not None
             before, reached = reached, self.best.solved.worst
@@ -148,12 +166,13 @@ class GaussNewton:
         form = Linearization(at, self.compiled).form
         seconds = share * (self.seconds - self.clock.spent)
         clock = self.clock
-        return Search(self.system, seconds, self.seed, tell, form, clock).run(goal)
+        search = Search(self.system, seconds, self.seed, tell, form, clock)
+        # Features that served one iterate nearly serve the next.
+        return search.run(goal, self.box)
 
     def _steps(self, found: Found, goal: float) -> Iterate:
         """Newton steps with the features that were found, while they help."""
         features = found.solved.features
-        assert isinstance(features, Features)
         rows = ROWS_FINAL * len(found.solved.coefficients)
         at = Iterate(self.system, features, found.solved.coefficients)
         size, test = self._measured(at, found)

@@ -6,6 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 
+MOST = 256
+"""Arrays of points that are remembered; then the oldest is forgotten."""
+
+
 @dataclass(frozen=True)
 class Remembered(ABC):
     """Functions of two coordinates that remember their derivatives.
@@ -21,6 +25,8 @@ class Remembered(ABC):
         Remembered for each array of points: every search for features asks again.
         """
         known = self.memory.setdefault(id(points), (points, {}))[1]
+        if len(self.memory) > MOST:
+            del self.memory[next(iter(self.memory))]
         if orders not in known:
             known[orders] = self.computed(points, orders)
         return known[orders]

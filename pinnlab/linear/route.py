@@ -131,20 +131,29 @@ def described(
 ) -> tuple[Settings, str]:
     """The settings that tell the network's shape, and what was found in words."""
     features = found.solved.features
+    strategy = "linear" if linear else "newton"
     sines = f"random sine features with frequencies up to {found.box.text}"
-    end = f"one least-squares solve ({found.tried} tried)"
-    if not linear:
-        words = f"{features.count} {sines}, Newton's method ({found.tried} solves)"
-        return feature_settings(settings, "newton", features.count), words
     if isinstance(features, Features):
-        words = f"linear problem: {features.count} {sines}, {end}"
-        return feature_settings(settings, "linear", features.count), words
-    width, pieces = features.features[0].count, features.partition.count
-    around = [c for c in features.corners if isinstance(c, Around)]
-    singular = [c for c in features.corners if isinstance(c, Corner)]
+        words, numbers = [f"{features.count} {sines}"], (features.count,)
+    else:
+        words, numbers = _described_basis(features, sines)
+    if linear:
+        words = [f"linear problem: {words[0]}", *words[1:]]
+        words.append(f"one least-squares solve ({found.tried} tried)")
+    else:
+        words.append(f"Newton's method ({found.tried} solves)")
+    return feature_settings(settings, strategy, *numbers), ", ".join(words)
+
+
+def _described_basis(basis: Basis, sines: str) -> tuple[list[str], tuple[int, ...]]:
+    """What is in a basis in words, and the numbers of features on each piece, of
+    pieces, of singular functions, and of those around points."""
+    width, pieces = basis.features[0].count, basis.partition.count
+    around = [c for c in basis.corners if isinstance(c, Around)]
+    singular = [c for c in basis.corners if isinstance(c, Corner)]
     words = [f"{width} {sines}"]
     if pieces > 1:
-        words = [f"{pieces} x {words[0]}, joined at {features.partition.text}"]
+        words = [f"{pieces} x {words[0]}, joined at {basis.partition.text}"]
     counts = [sum(int(c.kept.sum()) for c in some) for some in (singular, around)]
     if singular:
         places = " and ".join(f"({c.text})" for c in singular)
@@ -156,8 +165,7 @@ def described(
             f"{counts[1]} functions around {places}"
             + (f" and {more} more" if more > 0 else "")
         )
-    reason = "linear problem: " + ", ".join([*words, end])
-    return feature_settings(settings, "linear", width, pieces, *counts), reason
+    return words, (width, pieces, *counts)
 
 
 def as_network(found: Found, blank: AbstractNetwork) -> AbstractNetwork:

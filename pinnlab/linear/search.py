@@ -120,9 +120,15 @@ class Search:
         self.stopped |= elapsed > self.seconds
         return solved
 
-    def run(self, goal: float) -> Found:
-        """Search until the held-out residual is below the goal or time is up."""
-        self._climb(goal)
+    def run(self, goal: float, start: Box | None = None) -> Found:
+        """Search until the held-out residual is below the goal or time is up.
+
+        `start`: a box that served a similar system; else the search begins small.
+        """
+        if start is None or start.size > self.capacity:
+            self._climb(goal)
+        else:
+            self._widen(start, self._tried(start), goal)
         assert self.best is not None
         if not self._enough(goal):
             box = self.best.box

@@ -87,8 +87,29 @@ class Space:
             for b in zip(*map(partition.bounds, range(partition.count)), strict=True)
         )
         points = lower + (upper - lower) * unit
+        if clustered and term.kind == "equation":
+            points = self._gathered(points, seed)
         points = on(problem, term.place, points, unit)
         return points[inside(points)][:count]
+
+    def _gathered(self, points: np.ndarray, seed: int) -> np.ndarray:
+        """Every second point near a hole, as many in each ring twice as large."""
+        holes = [c for c in self.corners if isinstance(c, Around) and c.gathers]
+        if not holes:
+            return points
+        shape = self.system.problem.shape
+        assert shape is not None
+        step = 2 * len(holes)
+        points = np.repeat(points[: -(-len(points) // 2)], 2, axis=0)[: len(points)]
+        for i, hole in enumerate(holes):
+            count = len(points[2 * i + 1 :: step])
+            # Parts of one sequence would not be spread as evenly.
+            unit = unit_points("sobol", count, 2, seed + 1 + i)
+            radius = hole.size * (shape.size / hole.size) ** unit[:, 0]
+            angle = 2 * np.pi * unit[:, 1]
+            around = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+            points[2 * i + 1 :: step] = hole.place + radius[:, None] * around
+        return points
 
     def jump(
         self,
@@ -132,7 +153,7 @@ def find_space(system: System, symmetric: bool = True) -> Space:
     - `symmetric`: whether mirrors are looked for; they split the system's own data.
     """
     if not system.is_linear:
-        return Space(system, whole(system), ())
+        return Space(system, whole(system), find_around(system))
     corners = (*find_corners(system), *find_around(system))
     space = Space(system, find_partition(system), corners)
     if not (space.plain and symmetric) or system.problem.shape is not None:
