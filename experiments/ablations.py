@@ -5,9 +5,10 @@
 
 Every variant differs from the first of its table in one thing. All train on the same
 problems, which have exact solutions, for the same seconds; compilation is not counted.
-The table, in Markdown, has the median over seeds of the relative L2 error (the worst
-field's), the held-out residual, and the steps made. `--quick` is one problem, one seed
-and a few seconds each: it shows that the script works, not which variant is better.
+The tables, in Markdown, have the median over seeds of the relative L2 error (the worst
+field's), the held-out residual, and the steps made; each is written when it is made.
+`--quick` is one problem, one seed and a few seconds each: it shows that the script
+works, not which variant is better.
 """
 
 import argparse
@@ -209,15 +210,17 @@ def main() -> None:
         seconds=arguments.seconds or scale.seconds,
         seeds=arguments.seeds or scale.seeds,
     )
-    with jax.enable_x64(True), jax.default_matmul_precision("highest"):
-        tables = [table(name, every[name], scale) for name in arguments.only]
     head = (
         f"Made on {datetime.date.today()} by `python experiments/ablations.py` with "
         f"{scale.seconds:g} s of training each on {len(os.sched_getaffinity(0))} cores "
         f"({jax.devices()[0].device_kind}); medians of {scale.seeds} seed"
         f"{'s' * (scale.seeds > 1)}."
     )
-    arguments.output.write_text("\n\n".join([head, *tables]) + "\n")
+    found = [head]
+    with jax.enable_x64(True), jax.default_matmul_precision("highest"):
+        for name in arguments.only:
+            found.append(table(name, every[name], scale))
+            arguments.output.write_text("\n\n".join(found) + "\n")
     print(arguments.output)
 
 

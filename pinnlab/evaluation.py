@@ -1,8 +1,9 @@
 """A trained model on many points: one padded, compiled batch function for everything.
 
 Points are processed in batches of one fixed size, so that a point alone and the same
-point among a million give the same bits. Separable networks are evaluated in NumPy:
-to compile them takes longer than all that is asked of them.
+point among a million give the same bits. Separable networks, and those with functions
+around holes and corners, are evaluated in NumPy: to compile them takes longer than all
+that is asked of them.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +18,7 @@ from jaxtyping import Array
 from pinnlab.equation.expression import Coordinate, Expression, Partial, terms
 from pinnlab.equation.jets import Orders
 from pinnlab.equation.structure import partials
-from pinnlab.network import Separable
+from pinnlab.network import Derivative, in_arrays, slabs_of
 from pinnlab.residual import Model, Rows, make_rows
 from pinnlab.system.arrays import array_values
 from pinnlab.system.system import System
@@ -51,24 +52,26 @@ class Evaluator:
         self._batch: Callable = eqx.filter_jit(_batch)
 
     def __call__(self, model: Model, points: np.ndarray) -> np.ndarray:
-        network = model.network
-        if not isinstance(network, Separable) or not len(points):
+        derivative = in_arrays(model.network) if len(points) else None
+        if derivative is None:
             return self._padded(self.rows, model, points)
         found = np.empty((len(points), len(self.rows.functions)))
-        found[:, self._is_local] = self._in_arrays(network, points)
+        order = np.argsort(slabs_of(model.network, points), kind="stable")
+        found[:, self._is_local] = self._in_arrays(derivative, points, order)
         if not self._is_local.all():
             found[:, ~self._is_local] = self._padded(self._others, model, points)
         return found
 
-    def _in_arrays(self, network: Separable, points: np.ndarray) -> np.ndarray:
-        """What needs the fields at the points alone."""
+    def _in_arrays(
+        self, derivative: Derivative, points: np.ndarray, order: np.ndarray
+    ) -> np.ndarray:
+        """What needs the fields at the points alone, which are computed in an order."""
         system = self.rows.system
         pairs = zip(self.rows.functions, self._is_local, strict=True)
         written = cast("list[Expression]", [f for f, local in pairs if local])
-        order = np.argsort(network.slabs_of(points), kind="stable")
 
         def partial(field: str, orders: Orders, places: np.ndarray) -> np.ndarray:
-            return network.derivative(places, system.fields.index(field), orders)
+            return derivative(places, system.fields.index(field), orders)
 
         found = np.empty((len(points), len(written)))
         found[order] = array_values(

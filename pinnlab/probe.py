@@ -9,7 +9,7 @@ import numpy as np
 from pinnlab.equation.expression import Coordinate, Expression
 from pinnlab.equation.structure import partials
 from pinnlab.evaluation import Evaluator, field_expressions, sized, with_summands
-from pinnlab.network import Separable
+from pinnlab.network import in_arrays
 from pinnlab.residual import Model
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term, outputs
@@ -51,7 +51,7 @@ class Probe:
         """What is wanted [n, len(wanted)] at points."""
         columns = [self._columns.get(w, -1) for w in wanted]
         # What is not compiled need not be shared.
-        if min(columns) >= 0 and not isinstance(model.network, Separable):
+        if min(columns) >= 0 and in_arrays(model.network) is None:
             return self._every(model, points)[:, columns]
         return self._alone(model, wanted, points)
 

@@ -96,7 +96,7 @@ def render_report(report: Report, console: Console) -> None:
     if report.conditions:
         parts.append(_conditions(report))
     if report.reference is not None:
-        parts.append(_reference(report.reference))
+        parts.append(_reference(report.reference, alone=not report.equations))
     for warning in report.warnings:
         parts.append(Text(f"warning: {warning}", style="yellow"))
     if report.diagnosis is not None:
@@ -175,12 +175,13 @@ def _estimates(report: Report) -> Table:
     return table
 
 
-def _reference(check: ReferenceCheck) -> Text:
+def _reference(check: ReferenceCheck, alone: bool) -> Text:
+    """What the classical solver did; `alone` where nothing stands beside it."""
     if not check.method:
         return Text(f"no classical solution: {check.reason}", style="dim")
     kind = "reference" if check.method.startswith("file ") else "classical"
     line = Text(f"{kind}: {check.method}; own error {check.error:.0e}", style="dim")
-    if math.isfinite(check.seconds_alike):
+    if math.isfinite(check.seconds_alike) and not alone:
         line.append(f"; {check.seconds_alike:.2g} s to the error reached here")
     return line
 

@@ -18,7 +18,7 @@ from jaxtyping import Array, ArrayLike, PyTree
 from pinnlab.assembly import network_of
 from pinnlab.equation.expression import Expression
 from pinnlab.errors import ProblemError
-from pinnlab.evaluation import Evaluator, field_expressions
+from pinnlab.evaluation import Evaluator, field_expressions, with_summands
 from pinnlab.function import PointFunction, point_function
 from pinnlab.grids import ResultGrid
 from pinnlab.hdf5 import read_result, write_result
@@ -145,6 +145,12 @@ class Solution:
         wanted = dict(zip(self._names, self._wanted, strict=True))
         return point_function(self.system, self.model, wanted)
 
+    def __repr__(self) -> str:
+        fields = ", ".join(f.name for f in self.problem.fields)
+        where = ", ".join(self.system.coordinates)
+        title = self.problem.title or self.problem.name or "a problem"
+        return f"Solution({title}: {fields} over {where}; {self.report.verdict})"
+
     def _repr_html_(self) -> str:
         # Views belong to a layer above; they are looked up when a notebook asks.
         return import_module("pinnlab.notebook").solution_html(self)
@@ -255,9 +261,8 @@ def variables_on(probe: Probe, model: Model, grid: ResultGrid) -> dict[str, np.n
     system, points = probe.system, grid.points
     found = dict(zip(system.fields, probe.fields(model, points).T, strict=True))
     extra = outputs(system.problem)
-    if extra:
-        values = probe.values(model, tuple(extra.values()), points)
-        found.update(zip(extra, values.T, strict=True))
-    for term in system.equations:
-        found[f"residual_{term.name}"] = probe.term(model, term, points)[0]
+    residuals = {f"residual_{t.name}": with_summands(t)[0] for t in system.equations}
+    wanted = extra | residuals
+    values = probe.values(model, tuple(wanted.values()), points)
+    found.update(zip(wanted, values.T, strict=True))
     return {n.replace(".", "_"): grid.spread(v) for n, v in found.items()}

@@ -101,6 +101,7 @@ def solve(
         grid = result_grid(problem)
         seconds = max(LEAST_VERIFICATION, budget / 2) if reference else 0.0
         try:
+            _announce(tried, job)
             facts = known(tried.outcomes[-1].system, grid.points, target, seconds)
             outcome = _best(tried, facts.truth, grid.points)
             probe = Probe(outcome.system)
@@ -136,6 +137,13 @@ def assist(
     job = Job(target, seconds, seed, observer(None, 0), inspect, keeper, mesh, team)
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
         trained(problem, settings, job, seconds)
+
+
+def _announce(tried: Tried, job: Job) -> None:
+    """Show that training has ended: what follows may take longer."""
+    if tried.outcomes[-1].stop is not Stop.INTERRUPTED:
+        for row in tried.record.rows[-1:]:
+            job.observe(dataclasses.replace(row, stage="verifying"))
 
 
 def _best(tried: Tried, truth: Truth | None, grid: np.ndarray) -> Outcome:

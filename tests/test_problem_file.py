@@ -133,7 +133,7 @@ def test_unreadable_files_are_refused(tmp_path):
     binary.write_bytes(b"\xff\xfe\x00")
     for path, part in [
         (tmp_path / "missing.toml", "No such file"),
-        (tmp_path, ""),
+        (tmp_path, "cannot be read"),
         (binary, "UTF-8"),
     ]:
         with pytest.raises(ProblemError, match=part):

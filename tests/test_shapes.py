@@ -1,6 +1,7 @@
 """Problems on shapes: parsing, edges with normals, points, solving, files."""
 
 import math
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +16,7 @@ from pinnlab.hdf5 import read_result
 from pinnlab.linear.around import find_around
 from pinnlab.linear.search import Search
 from pinnlab.linear.space import find_space
+from pinnlab.network import in_arrays
 from pinnlab.network.plane import plane_functions
 from pinnlab.plotting import view
 from pinnlab.points import look
@@ -440,13 +442,42 @@ u = "log(sqrt((x - 0.1)^2 + y^2))"
 """
 
 
-def test_a_small_hole_gets_functions_of_its_own():
-    problem = loads_problem(RING, "ring")
-    (hole,) = find_around(build_system(problem))
+@pytest.fixture(scope="module")
+def ring():
+    return solve(loads_problem(RING, "ring"), target=1e-9, budget=20)
+
+
+def test_a_small_hole_gets_functions_of_its_own(ring):
+    (hole,) = find_around(ring.system)
     assert hole.text == "the hole at (0.1, 0)"
-    found = solve(problem, target=1e-9, budget=20)
-    assert found.report.fields[0].rel_l2 < 1e-10
-    assert "functions around the hole" in found.report.strategy
+    assert ring.report.fields[0].rel_l2 < 1e-10
+    assert "functions around the hole" in ring.report.strategy
+
+
+@pytest.mark.parametrize("orders", [(0, 0), (1, 0), (0, 1), (2, 0), (1, 1), (1, 2)])
+def test_networks_in_arrays_give_what_their_jets_give(ring, orders):
+    network = ring.model.network
+    derivative = in_arrays(network)
+    assert derivative is not None
+    points = sample(ring.problem, EVERYWHERE, 50, seed=5)
+    found = derivative(points, 0, orders)
+    with jax.enable_x64(True):
+        slope = lambda point: network(point)[0]
+        for axis in (0,) * orders[0] + (1,) * orders[1]:
+            slope = partial(_slope, slope, axis)
+        right = jax.vmap(slope)(jnp.asarray(points))
+    np.testing.assert_allclose(found, right, rtol=1e-9, atol=1e-9 * np.abs(right).max())
+
+
+def _slope(function, axis, point):
+    return jax.grad(function)(point)[axis]
+
+
+def test_a_point_alone_and_among_others_gives_the_same_bits(ring):
+    points = sample(ring.problem, EVERYWHERE, 3000, seed=6)
+    every = ring.values(points)["u"]
+    for i in (0, 1, 1777, 2999):
+        assert ring.values(points[i : i + 1])["u"][0] == every[i]
 
 
 CHANNEL = """

@@ -23,8 +23,8 @@ def render_preflight(found: "Preflight", title: str, console: Console) -> None:
     render_findings(found, console)
     console.print(
         Text(
-            f"{found.strategy}; about {found.parameters} parameters, "
-            f"{found.memory_mb:.0f} MB",
+            f"{found.strategy}; a network would have about {found.parameters} "
+            f"parameters and need {found.memory_mb:.0f} MB",
             style="dim",
         )
     )

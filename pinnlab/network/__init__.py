@@ -1,5 +1,6 @@
 """Networks: Equinox modules that can be called and can carry jets."""
 
+from pinnlab.network.arrays import Derivative, in_arrays, slabs_of
 from pinnlab.network.base import AbstractNetwork
 from pinnlab.network.corners import HeatCorners, LaplaceCorners
 from pinnlab.network.corrected import Corrected
@@ -25,6 +26,7 @@ __all__ = [
     "AbstractNetwork",
     "ChebyshevKAN",
     "Corrected",
+    "Derivative",
     "HeatCorners",
     "LaplaceCorners",
     "Layer",
@@ -38,7 +40,9 @@ __all__ = [
     "Sum",
     "blank_pieces",
     "blank_separable",
+    "in_arrays",
     "make_network",
+    "slabs_of",
     "trainable",
     "trained_numbers",
 ]

@@ -39,17 +39,24 @@ def plane_functions(
     z = (x + 1j * y) * numpy.exp(-1j * turn)
     size = numpy.log(x**2 + y**2)[..., None] / 2
     log = size + 1j * numpy.arctan2(z.imag, z.real)[..., None]
+    # The same for all derivatives, of which compilers make use.
+    value = numpy.exp(powers[:, 0] * log + powers[:, 1] * numpy.conj(log))
+    inverse = 1 / z[..., None]
     total = numpy.zeros_like(log)
     for p, factor in enumerate(wirtinger(*orders)):
         if factor:
             q = sum(orders) - p
             turned = factor * numpy.exp(-1j * turn * (p - q))
-            total = total + turned * _derivative(log, powers, p, q, numpy)
+            lowered = inverse**p * numpy.conj(inverse) ** q
+            total = total + turned * lowered * (
+                value * _slopes(size, powers, p, q, numpy)
+            )
     return numpy.concatenate([total.real, total.imag], axis=-1)
 
 
-def _derivative(log, powers, p: int, q: int, numpy: ModuleType):
-    """d^p / dw^p d^q / d conj(w)^q at log w.
+def _slopes(size, powers, p: int, q: int, numpy: ModuleType):
+    """What d^p / dw^p d^q / d conj(w)^q multiplies w^(a - p) conj(w)^(b - q) with,
+    where log|w| is `size`.
 
     log|w| is the derivative of |w|^s by s at 0, and |w|^s = w^(s/2) conj(w)^(s/2).
     """
@@ -58,8 +65,7 @@ def _derivative(log, powers, p: int, q: int, numpy: ModuleType):
     second, second_slope = _falling(b, q, numpy)
     plain = first * second
     slope = (first_slope * second + first * second_slope) / 2
-    factor = numpy.where(m > 0, plain * log.real + slope, plain)
-    return factor * numpy.exp((a - p) * log + (b - q) * numpy.conj(log))
+    return numpy.where(m > 0, plain * size + slope, plain)
 
 
 def _falling(a, count: int, numpy: ModuleType):

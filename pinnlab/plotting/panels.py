@@ -96,7 +96,7 @@ def history(data: tuple[Mapping[str, np.ndarray], Sequence[str]], ax: Axes) -> A
             )
     log_axis(ax, list(shown.values()), decades=1e-16)
     ax.set_xlabel("iteration")
-    if len(step) == 1:
+    if len(step) and step[0] == step[-1]:
         ax.set_xlim(step[0] - 1, step[0] + 1)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     else:
