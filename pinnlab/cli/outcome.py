@@ -51,15 +51,20 @@ def draw(solution: "Solution", path: Path) -> None:
 
 
 def report(
-    solution: "Solution", path: Path, picture: Path | None, as_json: bool
+    solution: "Solution",
+    path: Path,
+    picture: Path | None,
+    seconds: float,
+    as_json: bool,
 ) -> None:
-    """Print the truth report and what was written."""
+    """Print the truth report, what was written, and the seconds of everything."""
     from pinnlab.report import render_report, report_json
 
     terminal: Console = console(error=as_json)
     render_report(solution.report, terminal)
     wrote = f"{path} and {picture}" if picture else f"{path}"
-    terminal.print(f" wrote {wrote}", style="dim", markup=False)
+    line = f" wrote {wrote}; {seconds:.0f} s altogether"
+    terminal.print(line, style="dim", markup=False)
     if as_json:
         found = report_json(solution.report) | {"file": str(path)}
         found["figure"] = str(picture) if picture else None

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -81,6 +82,7 @@ def solve(
     """
     from pinnlab.cli.processes import joined, launched
 
+    began = time.perf_counter()
     positive("--target", target)
     asked = Asked(
         problem,
@@ -103,14 +105,14 @@ def solve(
         asked.check_seeds(together=launch is not None)
     with joined(launch, asked.checkpoint) as team:
         if team.leads:
-            _lead(asked, team, as_json=as_json)
+            _lead(asked, team, began, as_json=as_json)
         else:
             _assist(asked, team)
 
 
 @friendly
-def _lead(asked: Asked, team: "Team", *, as_json: bool) -> None:
-    """What the first process does, or the only one."""
+def _lead(asked: Asked, team: "Team", began: float, *, as_json: bool) -> None:
+    """What the first process does, or the only one; `began`: when the command did."""
     from pinnlab.atomic import check_writable
     from pinnlab.claim import claimed
     from pinnlab.signals import listening
@@ -148,7 +150,9 @@ def _lead(asked: Asked, team: "Team", *, as_json: bool) -> None:
                 keeper.finish()
             if asked.plot:
                 draw(solution, picture)
-            report(solution, path, picture if asked.plot else None, as_json)
+            drawn = picture if asked.plot else None
+            spent = time.perf_counter() - began
+            report(solution, path, drawn, spent, as_json)
     raise typer.Exit(int(status(solution)))
 
 
