@@ -16,6 +16,7 @@ from pinnlab.cli.gallery import gallery
 from pinnlab.errors import ProblemError
 
 
+DESCRIPTION = "Time to refuse a hostile problem file, over reading an honest one."
 HEAT = """
 coordinates = {{ t = [0, 1], x = [-1, 1] }}
 fields = ["u"]
@@ -41,7 +42,7 @@ SOURCES = {
 
 def main() -> None:
     """Prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=DESCRIPTION)
     parser.add_argument("--repeats", type=int, default=5)
     repeats = parser.parse_args().repeats
     honest = max(gallery(), key=lambda e: e.path.stat().st_size).path
