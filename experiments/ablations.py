@@ -29,6 +29,7 @@ from pinnlab.network import KINDS, trained_numbers
 from pinnlab.optimizer import AbstractOptimizer, LevenbergMarquardt
 from pinnlab.optimizer.levenberg_marquardt import singular_spectrum
 from pinnlab.problem.file import loads_problem
+from pinnlab.room import make_room
 from pinnlab.scaling import field_scales
 from pinnlab.settings import OPTIMIZERS, read_settings
 from pinnlab.strategy import plan
@@ -134,6 +135,7 @@ def _still(weighting: str) -> dict[str, object]:
 
 def measure(problem_name: str, variant: Variant, scale: Scale, seed: int) -> Measured:
     """Train once."""
+    make_room()
     text = (GALLERY / f"{problem_name}.toml").read_text()
     chosen = dict(scale.solver) | dict(variant.solver) | {"strategy": "nonlinear"}
     overrides = {f"solver.{k}": v for k, v in chosen.items()}
