@@ -84,13 +84,17 @@ def test_the_estimate_of_a_symmetric_problem_is_that_of_its_error():
     assert found.fields[0].rel_l2 == pytest.approx(size, rel=0.05)
 
 
-def test_what_explains_nothing_of_a_rough_residual_is_no_estimate():
+@pytest.fixture(scope="module")
+def klein_gordon():
+    settings = {"solver.strategy": "separable"}
+    problem = load_problem(find_problem("klein_gordon"), settings)
+    return solve(problem, target=1e-6, reference=False)
+
+
+def test_what_explains_nothing_of_a_rough_residual_is_no_estimate(klein_gordon):
     # Large waves that nearly cancel would leave little beside themselves.
-    problem = load_problem(
-        find_problem("klein_gordon"), {"solver.strategy": "separable"}
-    )
-    found = solve(problem, target=1e-6, reference=False)
-    grid = result_grid(problem).points
+    found = klein_gordon
+    grid = result_grid(found.problem).points
     error = found.report.rel_l2
     assert error is not None and error < 1e-9
     with jax.enable_x64(True):
@@ -220,15 +224,18 @@ def test_a_second_solution_tells_the_error_of_a_worse_one(equation):
     assert estimate.fields[0].rel_l2 == pytest.approx(error, rel=0.01)
 
 
-def test_a_worse_second_solution_is_no_estimate():
+def test_a_worse_second_solution_is_no_estimate(klein_gordon):
     # Steep layers that features do not resolve in so little time.
-    problem = load_problem(
-        find_problem("klein_gordon"), {"solver.strategy": "separable"}
-    )
-    found = solve(problem, target=1e-8, reference=False)
-    grid = result_grid(problem).points
+    grid = result_grid(klein_gordon.problem).points
     with jax.enable_x64(True):
-        probe = Probe(found.system)
-        estimate = second_solution(probe, found.model, grid, 0.2, 1e-14)
+        probe = Probe(klein_gordon.system)
+        estimate = second_solution(probe, klein_gordon.model, grid, 0.2, 1e-14)
     assert isinstance(estimate, str)
     assert "times the residual of this one" in estimate
+
+
+def test_the_error_of_nothing_at_all_is_estimated():
+    text = PLATE.replace('"u = wave"', '"u = 0"').replace('wave = "exp(x)*cos(y)"', "")
+    found = solve(loads_problem(text, "nothing"), target=1e-6)
+    assert found.report.verdict == "pass (estimated)"
+    assert found.report.estimates[0].rel_l2 == 0

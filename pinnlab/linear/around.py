@@ -14,7 +14,7 @@ from scipy import ndimage
 
 from pinnlab.linear.principal import Principal, principal_part
 from pinnlab.linear.remembered import Remembered
-from pinnlab.network.plane import plane_functions
+from pinnlab.network.plane import functions_around
 from pinnlab.problem.curves import Arc, Curve
 from pinnlab.problem.shape import Shape
 from pinnlab.system.system import System
@@ -67,10 +67,10 @@ class Around(Remembered):
 
     def computed(self, points: np.ndarray, orders: tuple[int, ...]) -> np.ndarray:
         """A derivative of every function at [..., 2] points."""
-        local = (points - self.place) / self.size
-        both = (orders[0], orders[1])
-        found = plane_functions(local, self.turn, self.powers, both)
-        return self.size ** -sum(orders) * found[..., self.kept]
+        found = functions_around(
+            points, self.place, self.size, self.turn, self.powers, orders
+        )
+        return found[..., self.kept]
 
     def weights(self, points: np.ndarray, derivative: int) -> np.ndarray:
         """What keeps a residual with derivatives of this order bounded, [n]."""

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pinnlab.equation.expression import Expression, Partial
-from pinnlab.equation.structure import degree
+from pinnlab.equation.expression import Partial
 from pinnlab.linear.basis import Basis
 from pinnlab.linear.box import FULL, Box
 from pinnlab.linear.features import Features
@@ -21,7 +20,7 @@ from pinnlab.linear.forms import LinearForm, linear_form
 from pinnlab.linear.search import ROWS_FINAL, Found, Search, Tell
 from pinnlab.linear.solver import Sheet, heldout, sheet, solve_features
 from pinnlab.linear.space import find_space
-from pinnlab.linear.tangent import tangent
+from pinnlab.linear.tangent import next_iterate, tangent
 from pinnlab.newton import route as separable
 from pinnlab.newton.pointwise import Compiled
 from pinnlab.newton.structure import is_local
@@ -111,14 +110,12 @@ class Linearization:
 
     def form(self, system: System, term: Term, points: np.ndarray) -> LinearForm:
         """A term's linearization at [n, dim] points."""
-        if isinstance(term.residual, Expression) and degree(term.residual) <= 1:
+        if term.is_affine:
             return linear_form(system, term, points)
         pointwise = self.compiled.of((term,))
         places = pointwise.locations(points)
         values = self.at.values(pointwise.partials, places)
-        form = tangent(pointwise, points, places, values)
-        slopes = np.concatenate([p.coefficient for p in form.pieces], axis=1)
-        return LinearForm(form.pieces, form.rest - np.sum(slopes * values, axis=1))
+        return next_iterate(tangent(pointwise, points, places, values), values)
 
 
 class GaussNewton:

@@ -8,8 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pinnlab.equation.expression import Expression
-from pinnlab.equation.structure import degree
 from pinnlab.linear.around import Around
 from pinnlab.linear.basis import Basis
 from pinnlab.linear.corners import Corner
@@ -42,9 +40,8 @@ SHARE, SINGULAR_SHARE = 1e-2, 1e-3
 def suits(system: System) -> bool:
     """Whether every term is affine in the fields and the box is small enough."""
     terms = (*system.equations, *system.conditions)
-    return len(system.coordinates) <= MOST_COORDINATES and all(
-        isinstance(t.residual, Expression) and degree(t.residual) <= 1 for t in terms
-    )
+    few = len(system.coordinates) <= MOST_COORDINATES
+    return few and all(t.is_affine for t in terms)
 
 
 def search(

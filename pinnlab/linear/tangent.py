@@ -8,6 +8,17 @@ from pinnlab.linear.forms import LinearForm, Piece
 from pinnlab.newton.pointwise import Pointwise
 
 
+def next_iterate(form: LinearForm, values: np.ndarray) -> LinearForm:
+    """F'(u) w + F(u) - F'(u) u, a form in Newton's next iterate w.
+
+    **Arguments:**
+
+    - `form`: the tangent at u; `values`: of its partials there, [n, partials].
+    """
+    slopes = np.concatenate([p.coefficient for p in form.pieces], axis=1)
+    return LinearForm(form.pieces, form.rest - np.sum(slopes * values, axis=1))
+
+
 def tangent(
     pointwise: Pointwise,
     points: np.ndarray,

@@ -16,7 +16,7 @@ from pinnlab.network.base import AbstractNetwork
 from pinnlab.network.corners import HeatCorners, LaplaceCorners
 from pinnlab.network.mlp import MLP
 from pinnlab.network.pieces import Piecewise, Sum
-from pinnlab.network.plane import PlaneFunctions, plane_functions
+from pinnlab.network.plane import PlaneFunctions, functions_around
 from pinnlab.network.separable import Separable
 
 
@@ -152,13 +152,8 @@ def _plane(network: PlaneFunctions) -> Derivative:
     )
 
     def functions(points: np.ndarray, *orders: int) -> list[np.ndarray]:
-        both = (orders[0], orders[1])
-        points_of = zip(places, sizes, turns, powers, strict=True)
-        return [
-            size ** -sum(both)
-            * plane_functions((points - place) / size, turn, mine, both)
-            for place, size, turn, mine in points_of
-        ]
+        each = zip(places, sizes, turns, powers, strict=True)
+        return [functions_around(points, *one, orders) for one in each]
 
     remembered = _Last(functions)
 

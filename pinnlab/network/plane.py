@@ -54,6 +54,14 @@ def plane_functions(
     return numpy.concatenate([total.real, total.imag], axis=-1)
 
 
+def functions_around(points, place, size: float, turn: float, powers, orders):
+    """`plane_functions` at [..., 2] points, of (points - place) / size, and their
+    derivatives by the points."""
+    both = (orders[0], orders[1])
+    found = plane_functions((points - place) / size, turn, powers, both)
+    return size ** -sum(orders) * found
+
+
 def _slopes(size, powers, p: int, q: int, numpy: ModuleType):
     """What d^p / dw^p d^q / d conj(w)^q multiplies w^(a - p) conj(w)^(b - q) with,
     where log|w| is `size`.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pinnlab.equation.expression import Coordinate, Expression, Partial
-from pinnlab.equation.structure import degree, partials
+from pinnlab.equation.structure import partials
 from pinnlab.problem.problem import Problem
 from pinnlab.reference.reference import NoReference
 from pinnlab.reference.steady_breaks import Break, continuous_quantities, find_breaks
@@ -98,18 +98,13 @@ def pose(problem: Problem) -> Posed:
         breaks,
         continuous,
         _smooth(problem, orders),
-        all(_is_affine(t) for t in (*equations, *conditions)),
+        all(t.is_affine for t in (*equations, *conditions)),
     )
 
 
 def _used(term: Term) -> tuple[Partial, ...]:
     assert isinstance(term.residual, Expression)
     return partials(term.residual)
-
-
-def _is_affine(term: Term) -> bool:
-    assert isinstance(term.residual, Expression)
-    return degree(term.residual) <= 1
 
 
 def _orders(equations: tuple[Term, ...], field: str, dim: int) -> tuple[int, ...]:

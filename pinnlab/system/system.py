@@ -6,7 +6,7 @@ from functools import cached_property
 import jax
 
 from pinnlab.equation.expression import Coordinate, Expression, Integral, walk
-from pinnlab.equation.structure import degree, partials
+from pinnlab.equation.structure import partials
 from pinnlab.problem.problem import Problem
 from pinnlab.system.ansatz import FieldAnsatz, impose
 from pinnlab.system.exact import choose
@@ -50,10 +50,7 @@ class System:
     @cached_property
     def is_linear(self) -> bool:
         """Whether every term is affine in the fields."""
-        return all(
-            isinstance(t.residual, Expression) and degree(t.residual) <= 1
-            for t in (*self.equations, *self.conditions)
-        )
+        return all(t.is_affine for t in (*self.equations, *self.conditions))
 
     @cached_property
     def joined(self) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from pinnlab.equation.expression import (
     Number,
     walk,
 )
+from pinnlab.equation.structure import degree
 from pinnlab.errors import ProblemError
 from pinnlab.problem.problem import Condition, Equation, Place, Problem
 from pinnlab.sampling import is_empty
@@ -36,6 +37,11 @@ class Term:
     residual: Expression | Callable
     enforced: str = "penalty"
     why: str = ""
+
+    @property
+    def is_affine(self) -> bool:
+        """Whether the residual is known and of first degree in the fields."""
+        return isinstance(self.residual, Expression) and degree(self.residual) <= 1
 
     @property
     def free(self) -> frozenset[str] | None:

@@ -14,13 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pinnlab.equation.expression import Expression
-from pinnlab.equation.structure import degree
 from pinnlab.linear.box import FULL
 from pinnlab.linear.forms import LinearForm, linear_form
 from pinnlab.linear.search import Search
 from pinnlab.linear.solver import Solved, sheet, sizes_of_data, unexplained
-from pinnlab.linear.tangent import tangent
+from pinnlab.linear.tangent import next_iterate, tangent
 from pinnlab.newton.pointwise import Pointwise
 from pinnlab.newton.structure import is_local
 from pinnlab.probe import Probe
@@ -67,18 +65,16 @@ class Tangent:
 
     def error(self, system: System, term: Term, points: np.ndarray) -> LinearForm:
         """F'(u) e + F(u) at [n, dim] points, a form in the error e."""
-        if _is_affine(term):
+        if term.is_affine:
             pieces = linear_form(system, term, points).pieces
             return LinearForm(pieces, self.probe.term(self.model, term, points)[0])
         return self._around(term, points)[0]
 
     def solution(self, system: System, term: Term, points: np.ndarray) -> LinearForm:
         """F'(u) w + F(u) - F'(u) u, a form in Newton's next iterate w."""
-        if _is_affine(term):
+        if term.is_affine:
             return linear_form(system, term, points)
-        form, values = self._around(term, points)
-        slopes = np.concatenate([p.coefficient for p in form.pieces], axis=1)
-        return LinearForm(form.pieces, form.rest - np.sum(slopes * values, axis=1))
+        return next_iterate(*self._around(term, points))
 
     def _around(self, term: Term, points: np.ndarray) -> tuple[LinearForm, np.ndarray]:
         """The derivative with the residual, and the partials [n, partials] of u."""
@@ -88,10 +84,6 @@ class Tangent:
         values = self.probe.values(self.model, pointwise.partials, points)
         places = pointwise.locations(points)
         return tangent(pointwise, points, places, values), values
-
-
-def _is_affine(term: Term) -> bool:
-    return isinstance(term.residual, Expression) and degree(term.residual) <= 1
 
 
 def estimated(
@@ -158,9 +150,11 @@ def second_solution(
         test = sheet(search.space, 800, SEED + 90_001, False, tangent.error)
     except (ValueError, np.linalg.LinAlgError) as failure:
         return f"a second solution could not be found: {failure}"
-    left = sizes_of_data(system, solved.features, solved.coefficients, test)
-    ratio = solved.worst / float(np.max(left))
-    if not ratio < ALIKE:
+    data = sizes_of_data(system, solved.features, solved.coefficients, test)
+    left = float(np.max(data))
+    # Of a solution such as u = 0 nothing at all is left.
+    if not solved.worst <= ALIKE * left:
+        ratio = solved.worst / left if left else np.inf
         return f"a second solution leaves {ratio:.1g} times the residual of this one"
     ours, other = probe.fields(model, grid), _values(system, solved, grid)
     return _compared(system, ours, other, "a second solution")
