@@ -18,6 +18,8 @@ from pinnlab.network import (
     AbstractNetwork,
     Corrected,
     Scaled,
+    Sum,
+    blank_corners,
     blank_pieces,
     blank_separable,
     make_network,
@@ -43,7 +45,7 @@ def network_of(
     """The network that the settings describe."""
     axes, names = system.problem.axes, system.coordinates
     if settings.strategy == "separable":
-        return _separable(system, settings.network.mirrored)
+        return _separable(system, settings.network)
     net = settings.network
     if net.corrected:
         alone = dataclasses.replace(
@@ -106,20 +108,24 @@ def parted(
     return theta, unravel, fixed
 
 
-def _separable(system: System, is_mirrored: bool) -> AbstractNetwork:
+def _separable(system: System, net: NetworkSettings) -> AbstractNetwork:
     """A separable network with the fewest numbers: those of a solution replace them."""
-    if is_mirrored:
+    if net.mirrored:
         system = reflected(system)
     axes, names = system.problem.axes, system.coordinates
-    return blank_separable(
+    time = names.index("t") if "t" in names else None
+    blank = blank_separable(
         tuple(a.lower for a in axes),
         tuple(a.upper for a in axes),
         system.joined,
         outputs=len(system.fields),
         modes=(1,) * len(axes),
         slabs=1,
-        march=names.index("t") if "t" in names else 0,
+        march=time or 0,
     )
+    if not net.singular:
+        return blank
+    return Sum((blank, blank_corners(len(system.fields), time)))
 
 
 def scaled_network_of(

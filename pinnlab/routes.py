@@ -256,7 +256,6 @@ def _separable(
     """
     target, confirmed = job.target, False
     longer = mirrored(system)
-    full = separable_settings(settings, longer is not None)
     points = sample(system.problem, EVERYWHERE, 2048, job.seed)
     scales = (1.0,) * len(system.fields)
     while True:
@@ -268,6 +267,7 @@ def _separable(
         if found.network is None:
             return Tried(tried.outcomes, _merged(tried.record, found.record))
         model = Model(found.network, parameters_of(system))
+        full = separable_settings(settings, longer is not None, found.singular)
         heldout = heldout_of(system, model, job.seed)
         outcome = Outcome(
             system, full, scales, model, points, heldout, found.record,

@@ -38,9 +38,9 @@ class NetworkSettings:
     layer ("siren"), `degree` that of the polynomials ("kan"), `windows` how many there
     are along each coordinate ("fbpinn"). `pieces` of the domain with features of their
     own and the numbers of `singular` functions and of those `around` holes and corners
-    of a shape are filled in by the linear strategy,
-    whether the line is `mirrored` (half a period) by the separable one, and whether
-    the network is `corrected` by a second one by training.
+    of a shape are filled in by the strategies that have them, whether the line is
+    `mirrored` (half a period) by the separable one, and whether the network is
+    `corrected` by a second one by training.
     """
 
     kind: str = "mlp"
@@ -108,13 +108,13 @@ class Settings:
 FEATURES = ("linear", "newton")
 """The strategies whose networks are one layer of features."""
 FILLED_IN = {
-    "pieces": "linear",
-    "singular": "linear",
-    "around": "linear",
-    "mirrored": "separable",
-    "corrected": "nonlinear",
+    "pieces": ("linear",),
+    "singular": ("linear", "newton", "separable"),
+    "around": ("linear", "newton"),
+    "mirrored": ("separable",),
+    "corrected": ("nonlinear",),
 }
-"""Settings of networks that a strategy writes into results."""
+"""Settings of networks that strategies write into results."""
 CHOICES = {
     "solver.strategy": ("auto", "linear", "separable", "newton", "nonlinear"),
     "solver.optimizer": OPTIMIZERS,
@@ -142,10 +142,11 @@ def read_settings(table: Mapping[str, object], file: str | None = None) -> Setti
     Raises `ProblemError` for an unknown key, a wrong type or a value out of range.
     """
     settings = _read(Settings, table, "solver", file)
-    for key, strategy in FILLED_IN.items():
-        default = getattr(NetworkSettings, key)
-        if getattr(settings.network, key) != default and settings.strategy != strategy:
-            message = f"only the {strategy} strategy has these, and it fills them in"
+    for key, strategies in FILLED_IN.items():
+        default, found = getattr(NetworkSettings, key), getattr(settings.network, key)
+        if found != default and settings.strategy not in strategies:
+            owners = " or ".join(strategies)
+            message = f"only the {owners} strategy has these, and it fills them in"
             where = f"solver.network.{key}"
             raise ProblemError(message, file=file, key=where)
     return settings

@@ -223,14 +223,18 @@ def tries(settings: Settings, route: str) -> bool:
     return asked == Settings()
 
 
-def separable_settings(settings: Settings, is_mirrored: bool) -> Settings:
+def separable_settings(
+    settings: Settings, is_mirrored: bool, singular: int = 0
+) -> Settings:
     """The settings that describe what the separable route found."""
     return dataclasses.replace(
         settings,
         strategy="separable",
         optimizer="gauss_newton",
         enforce="rows",
-        network=dataclasses.replace(settings.network, mirrored=is_mirrored),
+        network=dataclasses.replace(
+            settings.network, mirrored=is_mirrored, singular=singular
+        ),
     )
 
 

@@ -32,7 +32,7 @@ LAYERS = [
         "viscosity",
     },
     {"programs", "snapshot", "assembly", "probe"},
-    {"best"},
+    {"best", "singular"},
     {"train"},
     {"linear", "newton", "strategy", "reference"},
     {"correction"},

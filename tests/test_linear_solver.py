@@ -7,13 +7,13 @@ from pinnlab import loads_problem
 from pinnlab.linear import solver, triangle
 from pinnlab.linear.box import Box
 from pinnlab.linear.features import draw
-from pinnlab.linear.forms import linear_form
 from pinnlab.linear.parity import Parity
 from pinnlab.linear.search import Search
 from pinnlab.linear.solver import folded, sheet, solve_features
 from pinnlab.linear.space import Space, find_space
 from pinnlab.linear.symmetry import find_mirrors, needed, parts_of_data
 from pinnlab.linear.triangle import Triangle
+from pinnlab.system.forms import linear_form
 from pinnlab.system.system import build_system
 
 

@@ -13,7 +13,6 @@ from pinnlab.compare import compare
 from pinnlab.errors import ProblemError
 from pinnlab.export.paraview import write_vtu, write_xdmf
 from pinnlab.hdf5 import read_result
-from pinnlab.linear.around import find_around
 from pinnlab.linear.search import Search
 from pinnlab.linear.space import find_space
 from pinnlab.network import in_arrays
@@ -26,6 +25,7 @@ from pinnlab.problem.problem import Place, Problem
 from pinnlab.problem.shape import Shape
 from pinnlab.sampling import sample
 from pinnlab.settings import read_settings
+from pinnlab.singular.around import find_around
 from pinnlab.solution import Solution
 from pinnlab.solver import solve
 from pinnlab.sources import load_pair, load_source

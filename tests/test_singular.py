@@ -11,7 +11,6 @@ from pinnlab import Solution, loads_problem, solve
 from pinnlab.equation.jets import jets
 from pinnlab.errors import ProblemError
 from pinnlab.linear.box import Box
-from pinnlab.linear.corners import find_corners
 from pinnlab.linear.features import draw
 from pinnlab.linear.partition import find_partition
 from pinnlab.linear.search import Search
@@ -28,6 +27,7 @@ from pinnlab.network.erfc import erfc_integrals
 from pinnlab.network.pieces import stacked
 from pinnlab.network.singular import heat_functions, laplace_functions
 from pinnlab.settings import read_settings
+from pinnlab.singular.corners import find_corners
 from pinnlab.system.system import build_system
 
 

@@ -7,7 +7,7 @@ import pytest
 from cavity_reference import cavity_velocity
 
 from pinnlab import load_problem, loads_problem
-from pinnlab.newton.collocation import Collocation, Range
+from pinnlab.newton.collocation import Collocation, Numbers, Range
 from pinnlab.newton.curriculum import strengthened
 from pinnlab.newton.pointwise import Compiled, Pointwise
 from pinnlab.newton.route import solve_separable
@@ -62,13 +62,14 @@ def test_strength_multiplies_what_is_quadratic(system):
 def test_a_layer_is_reached_by_growing_strength_alone(system):
     groups = [system.equations, *((c,) for c in system.conditions)]
     compiled = Compiled(system)
-    terms = [compiled.of(g, row_weights(system, g)) for g in groups]
+    terms = [compiled.of(g) for g in groups]
     space = Space((64,), (), None, (0,))
-    collocation = Collocation(system, space, groups, compiled)
+    collocation = Collocation(system, space, groups, compiled, weighted=True)
     box, zero = Range(np.zeros(1), np.ones(1)), np.zeros((1, 64))
     at_once = collocation.solve(box=box, lift=zero, free=zero.ravel(), tolerance=1e-8)
     assert not at_once.converged
-    grown = strengthened(collocation, terms, box, zero, 1e-8, lambda: False)
+    guess = Numbers(zero, np.zeros((1, 0)))
+    grown = strengthened(collocation, terms, box, guess, 1e-8, lambda: False)
     assert grown.converged
     # u = -c tanh(c (x - 1/2) / (2 nu)) with c tanh(c / (4 nu)) = 1, so c = 1 nearly.
     x = np.linspace(0, 1, 21)
@@ -93,9 +94,9 @@ def test_a_truth_does_not_decide_below_its_own_error(monkeypatch):
 
 
 def test_squares_of_the_weights_integrate_over_the_nodes(system):
-    weights = row_weights(system, system.equations)
     nodes = Space((40,), (), None, (0,)).nodes(0)
-    squares = weights((nodes[:, None] + 1) / 2)[:, 0] ** 2
+    points = (nodes[:, None] + 1) / 2
+    squares = row_weights(system, system.equations, points)[:, 0] ** 2
     for power in (0, 2, 4):
         # The midpoint rule in the angle.
         integral = np.pi / len(nodes) * np.sum(squares * nodes**power)

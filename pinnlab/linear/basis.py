@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pinnlab.linear.around import Around
-from pinnlab.linear.corners import Corner
 from pinnlab.linear.features import Features
-from pinnlab.linear.forms import LinearForm, Piece
 from pinnlab.linear.partition import Partition
+from pinnlab.singular.around import Around
+from pinnlab.singular.corners import Corner
+from pinnlab.system.forms import LinearForm, Piece
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pinnlab.linear.box import FULL, TOGETHER, Box
-from pinnlab.linear.forms import LinearForm, Piece
 from pinnlab.sampling import unit_points
+from pinnlab.system.forms import LinearForm, Piece
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,14 @@ from pinnlab.equation.expression import Partial
 from pinnlab.linear.basis import Basis
 from pinnlab.linear.box import FULL, Box
 from pinnlab.linear.features import Features
-from pinnlab.linear.forms import LinearForm, linear_form
 from pinnlab.linear.search import ROWS_FINAL, Found, Search, Tell
 from pinnlab.linear.solver import Sheet, heldout, sheet, solve_features
 from pinnlab.linear.space import find_space
-from pinnlab.linear.tangent import next_iterate, tangent
 from pinnlab.newton import route as separable
 from pinnlab.newton.pointwise import Compiled
 from pinnlab.newton.structure import is_local
+from pinnlab.newton.tangent import next_iterate, tangent
+from pinnlab.system.forms import LinearForm, linear_form
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pinnlab.linear.features import Features
-from pinnlab.linear.forms import LinearForm, Piece
+from pinnlab.system.forms import LinearForm, Piece
 
 
 @dataclass(frozen=True)

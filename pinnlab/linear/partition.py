@@ -23,8 +23,8 @@ from pinnlab.equation.expression import (
     walk,
 )
 from pinnlab.equation.structure import STEPS, partials, uses_coordinates, uses_fields
-from pinnlab.linear.forms import LinearForm, coordinate_values
 from pinnlab.problem.problem import Place
+from pinnlab.system.forms import LinearForm, coordinate_values
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term, real_parts
 

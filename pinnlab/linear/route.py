@@ -8,9 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pinnlab.linear.around import Around
 from pinnlab.linear.basis import Basis
-from pinnlab.linear.corners import Corner
 from pinnlab.linear.features import Features
 from pinnlab.linear.gauss_newton import GaussNewton
 from pinnlab.linear.search import Found, Search
@@ -26,6 +24,9 @@ from pinnlab.network import (
 from pinnlab.network.pieces import stacked
 from pinnlab.record import Observation, Record, Stop
 from pinnlab.settings import Settings
+from pinnlab.singular.around import Around
+from pinnlab.singular.corners import Corner
+from pinnlab.singular.networks import corner_words, corners_network, plane_network
 from pinnlab.strategy import feature_settings
 from pinnlab.system.system import System
 
@@ -153,8 +154,7 @@ def _described_basis(basis: Basis, sines: str) -> tuple[list[str], tuple[int, ..
         words = [f"{pieces} x {words[0]}, joined at {basis.partition.text}"]
     counts = [sum(int(c.kept.sum()) for c in some) for some in (singular, around)]
     if singular:
-        places = " and ".join(f"({c.text})" for c in singular)
-        words.append(f"{counts[0]} singular functions at {places}")
+        words.append(corner_words(singular))
     if around:
         places = " and ".join(c.text for c in around[:MOST_NAMED])
         more = len(around) - MOST_NAMED
@@ -204,60 +204,9 @@ def _around_points(
         every.append(mine)
     pairs = list(zip(basis.corners, every, strict=True))
     if isinstance(blank, PlaneFunctions):
-        return _plane([(c, w) for c, w in pairs if isinstance(c, Around)], blank)
+        return plane_network([(c, w) for c, w in pairs if isinstance(c, Around)], blank)
     assert isinstance(blank, HeatCorners | LaplaceCorners)
-    return _corners([(c, w) for c, w in pairs if isinstance(c, Corner)], blank)
-
-
-def _corners(
-    found: list[tuple[Corner, np.ndarray]], blank: HeatCorners | LaplaceCorners
-) -> AbstractNetwork:
-    if not found:
-        return blank
-    rows = [tuple(row) for c, _ in found for row in c.powers.tolist()]
-    powers = np.array(list(dict.fromkeys(rows)))
-    parts, outputs = 1 if isinstance(blank, HeatCorners) else 2, len(found[0][1])
-    coefficients = np.zeros((len(found), outputs, parts, len(powers)))
-    for i, (corner, mine) in enumerate(found):
-        same = (corner.powers[:, None] == powers).all(axis=2)
-        where = np.argmax(same, axis=1)
-        coefficients[i][:, :, where] = mine.reshape(outputs, parts, -1)
-    arrays = (
-        np.array([c.place for c, _ in found]),
-        np.array([c.slopes for c, _ in found]),
-        powers,
-        coefficients.reshape(len(found), outputs, -1),
-    )
-    return eqx.tree_at(
-        lambda n: (n.places, n.slopes, n.powers, n.coefficients),
-        blank,
-        tuple(jnp.asarray(a) for a in arrays),
-    )
-
-
-def _plane(
-    found: list[tuple[Around, np.ndarray]], blank: PlaneFunctions
-) -> AbstractNetwork:
-    most = max(len(a.powers) for a, _ in found)
-    outputs = len(found[0][1])
-    powers = np.zeros((len(found), most, 3))
-    coefficients = np.zeros((len(found), outputs, 2, most))
-    for i, (around, mine) in enumerate(found):
-        count = len(around.powers)
-        powers[i, :count] = around.powers
-        coefficients[i, :, :, :count] = mine.reshape(outputs, 2, count)
-    arrays = (
-        np.array([a.place for a, _ in found]),
-        np.array([a.size for a, _ in found]),
-        np.array([a.turn for a, _ in found]),
-        powers,
-        coefficients.reshape(len(found), outputs, -1),
-    )
-    return eqx.tree_at(
-        lambda n: (n.places, n.sizes, n.turns, n.powers, n.coefficients),
-        blank,
-        tuple(jnp.asarray(a) for a in arrays),
-    )
+    return corners_network([(c, w) for c, w in pairs if isinstance(c, Corner)], blank)
 
 
 def _sines(

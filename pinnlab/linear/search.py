@@ -13,9 +13,9 @@ import numpy as np
 from pinnlab.clock import Clock
 from pinnlab.linear.bands import bands, centers
 from pinnlab.linear.box import FULL, Box
-from pinnlab.linear.forms import linear_form
-from pinnlab.linear.solver import Form, Sheet, Solved, folded, sheet, solve_features
+from pinnlab.linear.solver import Sheet, Solved, folded, sheet, solve_features
 from pinnlab.linear.space import find_space
+from pinnlab.system.forms import Form, linear_form
 from pinnlab.system.system import System
 
 

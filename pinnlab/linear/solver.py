@@ -1,19 +1,17 @@
 """One least-squares solve: all terms' rows at once, rank-revealing."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from pinnlab.linear.basis import Basis
 from pinnlab.linear.features import Features
-from pinnlab.linear.forms import LinearForm, linear_form
 from pinnlab.linear.parity import Parity
 from pinnlab.linear.space import Space
 from pinnlab.linear.symmetry import needed, parity_of, parts_of_data, representatives
 from pinnlab.linear.triangle import Triangle
+from pinnlab.system.forms import Form, LinearForm, linear_form
 from pinnlab.system.system import System
-from pinnlab.system.terms import Term
 
 
 EQUATION_SHARE = 0.6
@@ -58,10 +56,6 @@ class Sheet:
     points: np.ndarray
     rests: tuple[np.ndarray, ...]
     parity: Parity
-
-
-Form = Callable[[System, Term, np.ndarray], LinearForm]
-"""Gives a term at [n, dim] points as a linear form."""
 
 
 def sheet(

@@ -1,21 +1,19 @@
 """Where the functions of the linear route come from: pieces, corners, points."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pinnlab.equation.expression import Expression
-from pinnlab.equation.structure import partials
-from pinnlab.linear.around import Around, find_around
 from pinnlab.linear.basis import Basis
 from pinnlab.linear.box import Box
-from pinnlab.linear.corners import Corner, find_corners
 from pinnlab.linear.features import Features, draw
-from pinnlab.linear.forms import LinearForm, Piece
 from pinnlab.linear.partition import Partition, find_partition, whole
 from pinnlab.linear.symmetry import Mirror, find_mirrors
 from pinnlab.sampling import membership, on, unit_points
+from pinnlab.singular.around import Around, find_around
+from pinnlab.singular.corners import Corner, find_corners
+from pinnlab.singular.weights import singular_weights
+from pinnlab.system.forms import Form, LinearForm, Piece
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
 
@@ -113,7 +111,7 @@ class Space:
 
     def jump(
         self,
-        form_of: Callable[[System, Term, np.ndarray], LinearForm],
+        form_of: Form,
         term: Term,
         edge: int,
         points: np.ndarray,
@@ -129,15 +127,9 @@ class Space:
 
     def weighted(self, term: Term, form: LinearForm, points: np.ndarray) -> LinearForm:
         """A form times the corners' weights for the term's highest derivative."""
-        if not self.corners or not isinstance(term.residual, Expression):
+        if not self.corners:
             return form
-        weights = np.ones(len(points))
-        for corner in self.corners:
-            order = max(
-                (corner.principal.order(p.orders) for p in partials(term.residual)),
-                default=0,
-            )
-            weights *= corner.weights(points, order)
+        weights = singular_weights(self.corners, term, points)
         pieces = tuple(
             Piece(p.field, p.orders, p.coefficient * weights[:, None], p.location)
             for p in form.pieces

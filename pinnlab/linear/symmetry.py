@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pinnlab.linear.box import FULL
-from pinnlab.linear.forms import LinearForm, linear_form
 from pinnlab.linear.parity import Parity
 from pinnlab.sampling import unit_points
+from pinnlab.system.forms import LinearForm, linear_form
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
 

@@ -2,7 +2,7 @@
 
 from pinnlab.network.arrays import Derivative, in_arrays, slabs_of
 from pinnlab.network.base import AbstractNetwork
-from pinnlab.network.corners import HeatCorners, LaplaceCorners
+from pinnlab.network.corners import HeatCorners, LaplaceCorners, blank_corners
 from pinnlab.network.corrected import Corrected
 from pinnlab.network.fbpinn import FBPINN
 from pinnlab.network.kan import ChebyshevKAN
@@ -38,6 +38,7 @@ __all__ = [
     "Scaled",
     "Separable",
     "Sum",
+    "blank_corners",
     "blank_pieces",
     "blank_separable",
     "in_arrays",

@@ -18,6 +18,7 @@ from pinnlab.network.mlp import MLP
 from pinnlab.network.pieces import Piecewise, Sum
 from pinnlab.network.plane import PlaneFunctions, functions_around
 from pinnlab.network.separable import Separable
+from pinnlab.network.singular import laplace_functions
 
 
 Derivative = Callable[
@@ -30,6 +31,8 @@ def in_arrays(network: AbstractNetwork) -> Derivative | None:
     """Derivatives of a network whose compilation is not worth it; None for others."""
     if isinstance(network, Separable):
         return network.derivative
+    if isinstance(network, Sum) and isinstance(network.networks[0], Separable):
+        return _part(network)
     if isinstance(network, Piecewise) and _has_plane_functions(network.network):
         return _piecewise(network)
     return None
@@ -98,12 +101,16 @@ def _part(network: AbstractNetwork) -> Derivative | None:
             return lambda points, output, orders: np.sum(
                 [p(points, output, orders) for p in known], axis=0
             )
+        case Separable():
+            return network.derivative
         case MLP():
             return _sines(network)
         case PlaneFunctions():
             return _plane(network)
         case HeatCorners() | LaplaceCorners() if len(network.places) == 0:
             return lambda points, output, orders: np.zeros(len(points))
+        case LaplaceCorners():
+            return _laplace(network)
     return None
 
 
@@ -139,6 +146,27 @@ def _sines(network: MLP) -> Derivative | None:
     return derivative
 
 
+def _laplace(network: LaplaceCorners) -> Derivative:
+    places, slopes, powers, coefficients = (
+        np.asarray(a)
+        for a in (
+            network.places,
+            network.slopes,
+            network.powers,
+            network.coefficients,
+        )
+    )
+
+    def functions(points: np.ndarray, *orders: int) -> list[np.ndarray]:
+        return [
+            np.prod(s ** np.array(orders))
+            * laplace_functions(s * (points - place), powers, orders)
+            for place, s in zip(places, slopes, strict=True)
+        ]
+
+    return _expansion(functions, coefficients)
+
+
 def _plane(network: PlaneFunctions) -> Derivative:
     places, sizes, turns, powers, coefficients = (
         np.asarray(a)
@@ -155,6 +183,12 @@ def _plane(network: PlaneFunctions) -> Derivative:
         each = zip(places, sizes, turns, powers, strict=True)
         return [functions_around(points, *one, orders) for one in each]
 
+    return _expansion(functions, coefficients)
+
+
+def _expansion(functions: Callable, coefficients: np.ndarray) -> Derivative:
+    """Functions around points, a list of [n, functions], with their coefficients
+    [points, outputs, functions]."""
     remembered = _Last(functions)
 
     def derivative(points: np.ndarray, output: int, orders: tuple[int, ...]):

@@ -91,3 +91,12 @@ class LaplaceCorners(AbstractCorners):
     ) -> Float[Array, "corners 2*functions"]:
         """Derivatives of the parts of every z^k conj(z)^j log(z)^m."""
         return laplace_functions(local, self.powers, (orders[0], orders[1]), jnp)
+
+
+def blank_corners(outputs: int, time: int | None) -> HeatCorners | LaplaceCorners:
+    """No corners; `time` is the coordinate of first order, None for Laplace's."""
+    places, none = jnp.zeros((0, 2)), jnp.zeros((0, outputs, 0))
+    powers = jnp.zeros((0, 3 if time is None else 2), int)
+    if time is None:
+        return LaplaceCorners(places, places, powers, none)
+    return HeatCorners(places, places, powers, none, time)

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from pinnlab.equation.jets import Channels
 from pinnlab.network.base import AbstractNetwork
-from pinnlab.network.corners import HeatCorners, LaplaceCorners
+from pinnlab.network.corners import blank_corners
 from pinnlab.network.plane import blank_plane
 
 
@@ -86,16 +86,9 @@ def blank_pieces(
     - `time`: the coordinate of first order of a heat equation, None for Laplace's.
     - `around`: with functions around points of the plane, of which there are none yet.
     """
-    places, none = jnp.zeros((0, 2)), jnp.zeros((0, outputs, 0))
     networks: tuple[AbstractNetwork, ...] = (smooth,)
     if dim == 2:
-        powers = jnp.zeros((0, 3 if time is None else 2), int)
-        corners = (
-            LaplaceCorners(places, places, powers, none)
-            if time is None
-            else HeatCorners(places, places, powers, none, time)
-        )
-        networks = (smooth, corners)
+        networks = (smooth, blank_corners(outputs, time))
     if around:
         networks = (*networks, blank_plane(outputs))
     return Piecewise(stacked([Sum(networks)]), jnp.zeros(0), jnp.asarray(0))

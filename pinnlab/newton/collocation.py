@@ -1,4 +1,8 @@
-"""One slab solved by Gauss-Newton: collocation of all terms in a space of functions."""
+"""One slab solved by Gauss-Newton: collocation of all terms in a space of functions.
+
+The unknown numbers of a field are its coefficients of the separable functions, then
+those of the singular functions at corners.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,6 +13,7 @@ from scipy.sparse.linalg import LinearOperator, lsqr
 
 from pinnlab.newton.pointwise import Compiled, Pointwise
 from pinnlab.newton.space import Space
+from pinnlab.newton.weights import row_weights
 from pinnlab.sampling import membership
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
@@ -18,6 +23,14 @@ MOST_STEPS = 12
 SHORTEST_STEP = 0.1
 RCOND = 1e-13
 LSQR_TOLERANCE, MOST_LSQR = 1e-9, 25
+DAMPING = 1e-9
+"""Of the numbers relative to their columns, where singular functions are there: these
+are nearly sums of the others."""
+SAMPLES = 12
+"""Points along each coordinate where fields with singular functions are compared."""
+STALLED, SETTLED = 0.9, 1e-2
+"""With these the numbers never settle: the steps end where the residual hardly falls,
+and have converged if the fields change by less than this."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +55,17 @@ class Range:
 
 @dataclass
 class Block:
-    """Terms that share nodes, with the features' derivatives there (kept)."""
+    """Terms that share nodes, with the features' derivatives there (kept).
+
+    - `unit`: the nodes, scaled; first `plain` ones of a grid, then those near corners.
+    - `weights`: of the rows, [n, terms].
+    """
 
     terms: tuple[Term, ...]
     pointwise: Pointwise
     unit: np.ndarray
+    plain: int
+    weights: np.ndarray | None = None
     kept: dict[tuple, tuple[np.ndarray, float]] = field(default_factory=dict)
     scale: np.ndarray | None = None
 
@@ -65,20 +84,44 @@ Linearized = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
+class Numbers:
+    """Coefficients [fields, modes...] of one slab, and those of the singular functions,
+    [fields, singular]."""
+
+    modes: np.ndarray
+    singular: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+
+    @property
+    def size(self) -> float:
+        """The norm of them all."""
+        return float(
+            np.hypot(np.linalg.norm(self.modes), np.linalg.norm(self.singular))
+        )
+
+
+@dataclass(frozen=True)
 class Solved:
-    """Coefficients [fields, modes...] of one slab.
+    """What was found for one slab.
 
     - `residual`: the norm of all scaled rows, before and after.
     - `converged`: whether the last step was small.
     """
 
-    coefficients: np.ndarray
+    numbers: Numbers
     residual: float
     converged: bool
 
+    @property
+    def coefficients(self) -> np.ndarray:
+        """Those of the separable functions, [fields, modes...]."""
+        return self.numbers.modes
+
 
 class Collocation:
-    """The equations and conditions of a system, collocated in one space."""
+    """The equations and conditions of a system, collocated in one space.
+
+    `weighted`: whether rows count by the measure of the domain that they stand for.
+    """
 
     def __init__(
         self,
@@ -86,12 +129,17 @@ class Collocation:
         space: Space,
         groups: Sequence[tuple[Term, ...]],
         compiled: Compiled,
+        weighted: bool = False,
     ):
-        self.system, self.space = system, space
+        self.system, self.space, self.weighted = system, space, weighted
+        axes = system.problem.axes
+        self.whole = Range(
+            np.array([a.lower for a in axes]), np.array([a.upper for a in axes])
+        )
         self.blocks = [self._block(g, compiled) for g in groups]
         self.triangle: np.ndarray | None = None
         self.shapes = [self._shape(f) for f in range(len(system.fields))]
-        self.sizes = [int(np.prod(s)) for s in self.shapes]
+        self.sizes = [int(np.prod(s)) + space.singular for s in self.shapes]
 
     def _block(self, terms: tuple[Term, ...], compiled: Compiled) -> Block:
         fixed = dict(terms[0].place.fixed)
@@ -103,7 +151,17 @@ class Collocation:
             else:
                 axes.append(self.space.nodes(i))
         grid = np.stack([g.ravel() for g in np.meshgrid(*axes, indexing="ij")], axis=1)
-        return Block(terms, compiled.of(terms), grid)
+        names = self.system.coordinates
+        graded = self.space.graded({names.index(n): v for n, v in fixed.items()})
+        unit = np.concatenate([grid, self.whole.unit(graded)])
+        block = Block(terms, compiled.of(terms), unit, len(grid))
+        if self.weighted:
+            points = self.whole.points(unit)
+            corners = self.space.corners
+            block.weights = row_weights(
+                self.system, terms, points, corners, len(graded)
+            )
+        return block
 
     def _shape(self, f: int) -> tuple[int, ...]:
         """The shape of a field's unknown numbers."""
@@ -117,13 +175,21 @@ class Collocation:
         """The number of unknown numbers."""
         return sum(self.sizes)
 
-    def complete(self, lift: np.ndarray, free: np.ndarray) -> np.ndarray:
-        """Coefficients [fields, modes...] from the unknown numbers."""
+    def complete(self, lift: np.ndarray, free: np.ndarray) -> Numbers:
+        """All numbers from the unknown ones; `lift` has known coefficients."""
         found = lift.copy()
+        singular = np.zeros((len(found), self.space.singular))
         parts = np.split(free, np.cumsum(self.sizes)[:-1])
         for f, part in enumerate(parts):
-            found[f] += self._raised(f, part.reshape(self.shapes[f]))
-        return found
+            modes, singular[f] = np.split(part, [len(part) - self.space.singular])
+            found[f] += self._raised(f, modes.reshape(self.shapes[f]))
+        return Numbers(found, singular)
+
+    def free(self, numbers: Numbers) -> np.ndarray:
+        """The unknown numbers of a problem without a march, in one row."""
+        fields = len(numbers.modes)
+        pair = (numbers.modes.reshape(fields, -1), numbers.singular)
+        return np.concatenate(pair, axis=1).ravel()
 
     def _raised(self, f: int, part: np.ndarray) -> np.ndarray:
         march = self.space.march
@@ -155,13 +221,16 @@ class Collocation:
             if not np.isfinite(move).all():
                 break
             trial, length, now = self._searched(box, lift, free, move, merit)
-            size = float(np.linalg.norm(self.complete(lift, trial)))
-            change = float(np.linalg.norm(move)) / max(size, 1e-300)
+            change = self._change(lift, trial, move)
             new_merit = float(np.linalg.norm(now[1]))
             if new_merit >= merit:
-                converged = change <= tolerance
+                converged = change <= (SETTLED if self.space.corners else tolerance)
                 break
+            stays = new_merit > STALLED * merit and change <= SETTLED
             free, merit = trial, new_merit
+            if self.space.corners and stays:
+                converged = True
+                break
             # Newton's steps shrink quadratically: this bounds the next one.
             following = change * min(1.0, change / last if last else 1.0)
             if length == 1.0 and following <= 0.1 * tolerance:
@@ -169,6 +238,31 @@ class Collocation:
                 break
             last = change
         return Solved(self.complete(lift, free), merit, converged)
+
+    def _change(self, lift: np.ndarray, free: np.ndarray, move: np.ndarray) -> float:
+        """The size of a move relative to that of the solution it leads to."""
+        if not self.space.corners:
+            size = self.complete(lift, free).size
+            return float(np.linalg.norm(move)) / max(size, 1e-300)
+        z = (2 * np.arange(SAMPLES) + 1) / SAMPLES - 1
+        unit = np.stack([g.ravel() for g in np.meshgrid(z, z, indexing="ij")], axis=1)
+        zero = np.zeros_like(lift)
+        now, moved = (
+            np.linalg.norm(self.values(unit, self.complete(first, numbers)), axis=1)
+            for first, numbers in ((lift, free), (zero, move))
+        )
+        return float(np.max(moved / np.where(now > 0, now, 1.0)))
+
+    def values(self, unit: np.ndarray, numbers: Numbers) -> np.ndarray:
+        """The fields [fields, n] at scaled points."""
+        zero = (0,) * unit.shape[1]
+        columns = self.space.singular_columns(self.whole.points(unit), zero)
+        return np.stack(
+            [
+                self._value(unit, zero, modes) + columns @ singular
+                for modes, singular in zip(numbers.modes, numbers.singular, strict=True)
+            ]
+        )
 
     def _searched(
         self,
@@ -189,6 +283,8 @@ class Collocation:
 
     def _move(self, jacobian: np.ndarray, right: np.ndarray) -> np.ndarray:
         """The Gauss-Newton step, by an earlier factorization where that serves."""
+        if self.space.corners:
+            return damped(jacobian, right, DAMPING)
         if self.triangle is not None:
             found = preconditioned(jacobian, right, self.triangle)
             if found is not None:
@@ -204,20 +300,20 @@ class Collocation:
         assert solved is not None
         return solved[0]
 
-    def _linearized(self, box: Range, coefficients: np.ndarray) -> Linearized:
+    def _linearized(self, box: Range, numbers: Numbers) -> Linearized:
         """All blocks' rows."""
         counts = [len(b.terms) * len(b.unit) for b in self.blocks]
         # By far the largest array here: it is filled in place, never copied.
         matrix = np.zeros((sum(counts), self.unknowns))
         ends = np.cumsum(counts)[:-1]
         right = [
-            self._fill(block, box, coefficients, rows)
+            self._fill(block, box, numbers, rows)
             for block, rows in zip(self.blocks, np.split(matrix, ends), strict=True)
         ]
         return matrix, np.concatenate(right)
 
     def _fill(
-        self, block: Block, box: Range, coefficients: np.ndarray, rows: np.ndarray
+        self, block: Block, box: Range, numbers: Numbers, rows: np.ndarray
     ) -> np.ndarray:
         """Write a block's rows of the Jacobian, [n, unknowns]; returns its residual."""
         points = box.points(block.unit)
@@ -232,15 +328,21 @@ class Collocation:
         ]
         values = np.zeros((len(points), len(wanted)))
         for j, w in enumerate(wanted):
-            found = self._value(w.place, w.orders, coefficients[w.field])
+            found = self._value(w.place, w.orders, numbers.modes[w.field])
+            if self.space.corners:
+                columns = self._features(block, w)[0][:, -self.space.singular :]
+                found = found + columns @ numbers.singular[w.field]
             values[:, j] = found * box.factor(w.orders)
         residual, slopes = block.pointwise(points, values)
+        if block.weights is not None:
+            residual = residual * block.weights
+            slopes = slopes * block.weights[:, :, None]
         matrix = rows.reshape(len(block.terms), len(points), -1)
         largest = self._assemble(block, box, wanted, slopes, matrix)
         scale = block.scale
         if scale is None:
             size = np.where(largest > 0, largest, 1.0)
-            scale = block.scale = 1 / (size * np.sqrt(len(points)))
+            scale = block.scale = 1 / (size * np.sqrt(block.plain))
         weight = np.repeat(scale[:, None], len(points), axis=1)
         if place.where is not None:
             weight *= membership(self.system.problem, place)(points)
@@ -266,7 +368,7 @@ class Collocation:
                 slope = slopes[:, e, j] * box.factor(w.orders)
                 if slope.any():
                     matrix[e, :, columns] += slope[:, None] * features
-                    rms = float(np.sqrt(np.mean(slope**2)))
+                    rms = float(np.sqrt(np.mean(slope[: block.plain] ** 2)))
                     largest[e] = max(largest[e], rms * size)
         return largest
 
@@ -282,7 +384,8 @@ class Collocation:
         return found
 
     def _features(self, block: Block, wanted: Wanted) -> tuple[np.ndarray, float]:
-        """[n, unknowns of the field]: its features' derivatives, and their RMS."""
+        """[n, unknowns of the field]: its features' derivatives, and the RMS of those
+        that are not singular."""
         known = self.space.initial[wanted.field]
         place = wanted.place
         key = (wanted.orders, known, np.round(place, 13).tobytes())
@@ -293,7 +396,13 @@ class Collocation:
                 if i == self.space.march:
                     row = row @ self.space.unknown(wanted.field)
                 rows = (rows[:, :, None] * row[:, None, :]).reshape(len(place), -1)
-            block.kept[key] = rows, float(np.sqrt(np.mean(rows**2)))
+            rms = float(np.sqrt(np.mean(rows[: block.plain] ** 2)))
+            if self.space.corners:
+                points = self.whole.points(place)
+                extra = self.space.singular_columns(points, wanted.orders)
+                extra /= self.whole.factor(wanted.orders)
+                rows = np.concatenate([rows, extra], axis=1)
+            block.kept[key] = rows, rms
         return block.kept[key]
 
 
@@ -318,6 +427,22 @@ def triangle_of(matrix: np.ndarray) -> np.ndarray | None:
     triangle = np.asarray(np.linalg.qr(matrix / size, mode="r"))
     diagonal = np.abs(np.diag(triangle))
     return triangle * size if diagonal.min() > RCOND * diagonal.max() else None
+
+
+def damped(matrix: np.ndarray, vector: np.ndarray, damping: float) -> np.ndarray:
+    """The minimizer of |matrix x - vector|^2 + damping^2 |size x|^2, with the norms of
+    the columns as `size`, by a QR factorization."""
+    size = np.linalg.norm(matrix, axis=0)
+    size[size == 0] = 1.0
+    rows, columns = matrix.shape
+    taller = np.zeros((rows + columns, columns))
+    np.divide(matrix, size, out=taller[:rows])
+    taller[rows:].flat[:: columns + 1] = damping
+    right = np.concatenate([vector, np.zeros(columns)])
+    turned, triangle = scipy.linalg.qr_multiply(
+        taller, right, mode="right", overwrite_a=True
+    )
+    return scipy.linalg.solve_triangular(triangle, turned, check_finite=False) / size
 
 
 def preconditioned(

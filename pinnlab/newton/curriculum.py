@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from pinnlab.newton.collocation import Collocation, Range, Solved
+from pinnlab.newton.collocation import Collocation, Numbers, Range, Solved
 from pinnlab.newton.pointwise import Pointwise
 
 
@@ -18,7 +18,7 @@ def strengthened(
     collocation: Collocation,
     terms: Iterable[Pointwise],
     box: Range,
-    guess: np.ndarray,
+    guess: Numbers,
     tolerance: float,
     late: Callable[[], bool],
 ) -> Solved:
@@ -27,22 +27,22 @@ def strengthened(
     **Arguments:**
 
     - `terms`: those of the collocation; their strength is 1 before and after.
-    - `guess`: coefficients [fields, modes...] to begin with.
+    - `guess`: the numbers to begin with.
     - `late`: whether time is up.
 
     **Returns:** the solution; where there is none, `converged` is false and the
-    coefficients are those of the strongest problem that was solved.
+    numbers are those of the strongest problem that was solved.
     """
     terms = tuple(terms)
 
-    def solved(strength: float, start: np.ndarray) -> Solved:
+    def solved(strength: float, start: Numbers) -> Solved:
         for term in terms:
             term.strength = strength
         try:
             return collocation.solve(
                 box=box,
-                lift=np.zeros_like(start),
-                free=start.ravel(),
+                lift=np.zeros_like(start.modes),
+                free=collocation.free(start),
                 tolerance=tolerance,
             )
         finally:
@@ -57,9 +57,9 @@ def strengthened(
         return found
     while reached < 1.0 and step >= LEAST_STEP and not late():
         strength = min(1.0, reached + step)
-        found = solved(strength, last.coefficients)
+        found = solved(strength, last.numbers)
         if found.converged:
             last, reached, step = found, strength, LONGER * step
         else:
             step /= 2
-    return Solved(last.coefficients, last.residual, reached == 1.0)
+    return Solved(last.numbers, last.residual, reached == 1.0)

@@ -14,7 +14,7 @@ from scipy.sparse.linalg import LinearOperator, gmres
 
 from pinnlab.equation.expression import Coordinate, Expression, Partial
 from pinnlab.equation.structure import partials
-from pinnlab.newton.collocation import Range, Solved
+from pinnlab.newton.collocation import Numbers, Range, Solved
 from pinnlab.newton.pointwise import Compiled
 from pinnlab.newton.space import Space
 from pinnlab.newton.structure import Evolution
@@ -109,7 +109,8 @@ class Harmonic:
                 break
             move = _step(average, slopes, right, 0.01 * tolerance * size)
             now = now + self.rows.unknown @ move
-        return Solved(coefficients(now, self.march), measure, measure <= tolerance)
+        numbers = Numbers(coefficients(now, self.march))
+        return Solved(numbers, measure, measure <= tolerance)
 
     def _average(self, box: Range, mean: np.ndarray) -> "Average | None":
         """The preconditioner; None where the equations do not determine the fields."""

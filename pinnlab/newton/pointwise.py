@@ -21,10 +21,6 @@ from pinnlab.system.system import System
 from pinnlab.system.terms import Term
 
 
-Weights = Callable[[np.ndarray], np.ndarray]
-"""What the terms are multiplied with at [n, dim] points: [n, terms]."""
-
-
 FEWEST, MOST = 64, 16384
 """Points at which a program computes: a power of two between these."""
 
@@ -45,12 +41,11 @@ class Pointwise:
         self,
         system: System,
         terms: Sequence[Term],
-        weights: Weights | None = None,
         clock: Clock | None = None,
     ):
         self.clock = clock or Clock()
         self._programs: dict[tuple, Callable] = {}
-        self.strength, self._weights = 1.0, weights
+        self.strength = 1.0
         residuals = [t.residual for t in terms]
         self.residuals = tuple(r for r in residuals if isinstance(r, Expression))
         found = (p for r in self.residuals for p in partials(r))
@@ -78,15 +73,6 @@ class Pointwise:
 
         **Returns:** [n, terms] and [n, terms, partials].
         """
-        residual, slopes = self._weakened(points, values)
-        if self._weights is None:
-            return residual, slopes
-        weights = self._weights(points)
-        return residual * weights, slopes * weights[:, :, None]
-
-    def _weakened(
-        self, points: np.ndarray, values: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
         s = self.strength
         residual, slopes = self._mapped(self._at_point, points, s * values)
         if s == 1.0:
@@ -152,8 +138,8 @@ class Compiled:
         self.system, self.clock = system, clock or Clock()
         self._known: dict[tuple[Term, ...], Pointwise] = {}
 
-    def of(self, terms: tuple[Term, ...], weights: Weights | None = None) -> Pointwise:
-        """A group of terms; `weights` where they are asked for the first time."""
+    def of(self, terms: tuple[Term, ...]) -> Pointwise:
+        """A group of terms."""
         if terms not in self._known:
-            self._known[terms] = Pointwise(self.system, terms, weights, self.clock)
+            self._known[terms] = Pointwise(self.system, terms, self.clock)
         return self._known[terms]

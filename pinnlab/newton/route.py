@@ -1,4 +1,7 @@
-"""The route as a whole: evolution or steady, the history, a separable network."""
+"""The route as a whole: evolution or steady, the history, a separable network.
+
+Where corners are singular the network is a sum of it and of their functions.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,13 +9,16 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 import numpy as np
 
-from pinnlab.network.separable import Separable
+from pinnlab.network import AbstractNetwork, Separable, Sum, blank_corners
+from pinnlab.newton.collocation import Numbers
+from pinnlab.newton.corners import singular_corners
 from pinnlab.newton.march import March, Slabs
 from pinnlab.newton.memory import localized
 from pinnlab.newton.pointwise import Compiled
-from pinnlab.newton.steady import Tell, solve_steady
+from pinnlab.newton.steady import solve_steady
 from pinnlab.newton.structure import Evolution, evolution_of, is_local
 from pinnlab.record import Observation, Record
+from pinnlab.singular.networks import corner_words, corners_network, split_by_corner
 from pinnlab.system.system import System
 from pinnlab.viscosity import viscosities
 
@@ -23,6 +29,7 @@ MOST_UNKNOWNS = 2500
 PER_TARGET = 1 / 30
 """The tolerance of the tails, as a part of the target."""
 FINEST, COARSEST = 1e-12, 1e-5
+"""Of tails: more modes cost little, but for a problem with singular corners."""
 AMPLIFIED = 10.0
 """The error at the end is about this times the tails; measured on KdV: 7."""
 
@@ -32,13 +39,15 @@ class Found:
     """What Gauss-Newton led to.
 
     - `network`: None where it did not converge, or time did not suffice.
+    - `singular`: the number of its singular functions.
     - `estimate`: of the relative error, from the tails of the coefficients.
     """
 
-    network: Separable | None
+    network: AbstractNetwork | None
     estimate: float
     words: str
     record: Record
+    singular: int = 0
 
 
 def suits(system: System) -> bool:
@@ -91,8 +100,16 @@ def solve_separable(
         observe(row)
 
     limit = MOST_UNKNOWNS // len(system.fields)
+    corners, numbers = (), None
     if evolution is None:
-        slabs, estimate = _steady(system, tolerance, limit, seconds, tell, compiled)
+        corners = singular_corners(system, compiled)
+        if corners:
+            tolerance = max(tolerance, target * PER_TARGET)
+        found = solve_steady(system, tolerance, limit, seconds, tell, compiled, corners)
+        slabs, estimate = None, np.inf
+        if found is not None:
+            numbers, estimate = found[0].numbers, found[1]
+            slabs = _one_slab(system, numbers)
     else:
         march = March(system, evolution, tolerance, limit, seconds, tell, compiled)
         slabs = march.run()
@@ -103,23 +120,21 @@ def solve_separable(
     slabs = slabs.only(len(asked.fields))
     network = as_network(asked, slabs, evolution.axis if evolution else 0)
     words = _words(network, evolution, longer is not None)
-    return Found(network, estimate, words, record)
+    if not corners or numbers is None:
+        return Found(network, estimate, words, record)
+    time = asked.coordinates.index("t") if "t" in asked.coordinates else None
+    blank = blank_corners(len(asked.fields), time)
+    singular = corners_network(
+        split_by_corner(corners, numbers.singular[: len(asked.fields)]), blank
+    )
+    words += ", " + corner_words(corners)
+    count = sum(int(c.kept.sum()) for c in corners)
+    return Found(Sum((network, singular)), estimate, words, record, count)
 
 
-def _steady(
-    system: System,
-    tolerance: float,
-    limit: int,
-    seconds: float,
-    tell: Tell,
-    compiled: Compiled,
-) -> tuple[Slabs | None, float]:
-    found = solve_steady(system, tolerance, limit, seconds, tell, compiled)
-    if found is None:
-        return None, np.inf
+def _one_slab(system: System, numbers: Numbers) -> Slabs:
     first = system.problem.axes[0]
-    whole = (first.lower, first.upper)
-    return Slabs(whole, (found[0].coefficients,), True, 0.0), found[1]
+    return Slabs((first.lower, first.upper), (numbers.modes,), True, 0.0)
 
 
 def as_network(system: System, slabs: Slabs, march: int) -> Separable:

@@ -4,17 +4,24 @@ Along the marching coordinate the unknown part of a field vanishes at the slab's
 as far as the initial data say (value, velocity), so that slabs continue each other
 exactly; collocation nodes are those of Radau (the stiff, right ones; Hairer & Wanner,
 1996). In the other coordinates nodes are Chebyshev's, or equispaced where periodic.
+
+A steady problem whose corners are not smooth has their singular functions as well, and
+nodes near them: without these a residual that grows towards a corner is not seen.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from pinnlab.network.basis import chebyshev, harmonics
+from pinnlab.singular.corners import Corner
 
 
 OVERSAMPLING = 1.25
 MORE = 1.4
+RINGS, RAYS = 20, 6
+"""Nodes near a corner: rings around it, and nodes on each."""
 
 
 @dataclass(frozen=True)
@@ -23,12 +30,45 @@ class Space:
 
     - `march`: index of the marching coordinate; None for a steady problem.
     - `initial`: of each field, 0, 1 (value) or 2 (value and velocity).
+    - `corners`: of a steady problem in two coordinates.
     """
 
     modes: tuple[int, ...]
     periodic: tuple[int, ...]
     march: int | None
     initial: tuple[int, ...]
+    corners: tuple[Corner, ...] = ()
+
+    @property
+    def singular(self) -> int:
+        """The number of singular functions."""
+        return sum(int(c.kept.sum()) for c in self.corners)
+
+    def singular_columns(
+        self, points: np.ndarray, orders: tuple[int, ...]
+    ) -> np.ndarray:
+        """A derivative of every singular function at [n, dim] points, [n, singular]."""
+        found = [c.computed(points, orders) for c in self.corners]
+        return np.concatenate([np.zeros((len(points), 0)), *found], axis=1)
+
+    def graded(self, fixed: Mapping[int, float]) -> np.ndarray:
+        """Nodes near the corners on a face, or inside: [n, dim] points.
+
+        `fixed`: the coordinates that a face fixes, by index.
+        """
+        found = [np.zeros((0, len(self.modes)))]
+        for corner in self.corners:
+            if not all(corner.place[i] == v for i, v in fixed.items()):
+                continue
+            radius, angle = (np.arange(n) + 0.5 for n in (RINGS, RAYS))
+            across = (1 - np.cos(np.pi * angle / RAYS)) / 2
+            if fixed:
+                (face,) = fixed
+                # Along the first coordinate the angle is 0, along the other one 1.
+                across = np.array([float(face == 0)])
+            grid = np.meshgrid(radius / RINGS, across, indexing="ij")
+            found.append(corner.near(np.stack(grid, axis=-1).reshape(-1, 2)))
+        return np.concatenate(found)
 
     def nodes(self, i: int) -> np.ndarray:
         """Collocation nodes of coordinate i in [-1, 1]."""

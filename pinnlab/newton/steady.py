@@ -1,15 +1,19 @@
-"""A steady problem by Gauss-Newton: modes are added where the tails are large."""
+"""A steady problem by Gauss-Newton: modes are added where the tails are large.
+
+Beside singular functions tails say nothing, as they cancel each other; there modes are
+added until the fields stay.
+"""
 
 from collections.abc import Callable
 
 import numpy as np
 
 from pinnlab.network.basis import tail
-from pinnlab.newton.collocation import Collocation, Range, Solved
+from pinnlab.newton.collocation import Collocation, Numbers, Range, Solved
 from pinnlab.newton.curriculum import strengthened
 from pinnlab.newton.pointwise import Compiled
 from pinnlab.newton.space import Space, more_modes, odd
-from pinnlab.newton.weights import row_weights
+from pinnlab.singular.corners import Corner
 from pinnlab.system.system import System
 
 
@@ -37,12 +41,14 @@ def solve_steady(
     seconds: float,
     tell: Tell,
     compiled: Compiled,
+    corners: tuple[Corner, ...] = (),
 ) -> tuple[Solved, float] | None:
     """The solution in the space that resolves it, or the largest that fits.
 
     **Arguments:**
 
     - `most`: modes of one field in one slab of an evolution.
+    - `corners`: whose singular functions are taken.
 
     **Returns:** the solution and an estimate of its relative error; None where
     Gauss-Newton did not converge.
@@ -55,14 +61,15 @@ def solve_steady(
     first = FIRST_MODES[len(axes)]
     modes = tuple(odd(first) if i in periodic else first for i in range(len(axes)))
     groups = [system.equations, *((c,) for c in system.conditions)]
-    terms = [compiled.of(g, row_weights(system, g)) for g in groups]
-    guess = np.zeros((len(system.fields), *modes))
+    terms = [compiled.of(g) for g in groups]
+    fields, singular = len(system.fields), sum(int(c.kept.sum()) for c in corners)
+    guess = Numbers(np.zeros((fields, *modes)), np.zeros((fields, singular)))
     best: tuple[Solved, float] | None = None
     changes, values = list[float](), np.zeros(1)
     tried = failed = 0
     while True:
-        space = Space(modes, periodic, None, (0,) * len(system.fields))
-        collocation = Collocation(system, space, groups, compiled)
+        space = Space(modes, periodic, None, (0,) * fields, corners)
+        collocation = Collocation(system, space, groups, compiled, weighted=True)
         began = clock.spent
         late = lambda: clock.spent > deadline
         solved = strengthened(collocation, terms, box, guess, tolerance, late)
@@ -70,11 +77,16 @@ def solve_steady(
         c = solved.coefficients
         if not np.isfinite(c).all():
             return best
-        tails = [tail(c, i + 1, i in periodic) for i in range(len(modes))]
+        tails = [
+            np.inf if corners else tail(c, i + 1, i in periodic)
+            for i in range(len(modes))
+        ]
         if solved.converged:
-            now = _values(space, c)
+            now = _values(collocation, solved.numbers)
             changes.append(_change(now, values))
             values = now
+            if corners:
+                tails = [_remaining(changes)] * len(modes)
             resolved = max(tails) <= tolerance
             best = solved, max(tails) if resolved else _remaining(changes)
             tell(tried, max(tails))
@@ -90,7 +102,7 @@ def solve_steady(
         if wider == modes or clock.spent + growth * spent > deadline:
             return best
         pads = [(0, w - n) for w, n in zip(wider, modes, strict=True)]
-        guess = np.pad(c, [(0, 0), *pads])
+        guess = Numbers(np.pad(c, [(0, 0), *pads]), solved.numbers.singular)
         modes = wider
 
 
@@ -118,21 +130,18 @@ def _wider(
     return tuple(found)
 
 
-def _values(space: Space, coefficients: np.ndarray) -> np.ndarray:
-    """The fields [fields, n...] on a uniform grid."""
+def _values(collocation: Collocation, numbers: Numbers) -> np.ndarray:
+    """The fields [fields, n] on a uniform grid."""
     z = (2 * np.arange(GRID) + 1) / GRID - 1
-    for i in range(len(space.modes)):
-        # The first coordinate is moved to the end, so that the next one is first.
-        rows = space.functions(i, z, 0)
-        coefficients = np.tensordot(coefficients, rows, axes=(1, 1))
-    return coefficients
+    lines = [z] * len(collocation.space.modes)
+    grid = [g.ravel() for g in np.meshgrid(*lines, indexing="ij")]
+    return collocation.values(np.stack(grid, axis=1), numbers)
 
 
 def _change(found: np.ndarray, before: np.ndarray) -> float:
-    """The largest relative change of a field's values [fields, n...]."""
-    axes = tuple(range(1, found.ndim))
-    sizes = np.sqrt(np.sum(found**2, axis=axes))
-    moved = np.sqrt(np.sum((found - before) ** 2, axis=axes))
+    """The largest relative change of a field's values [fields, n]."""
+    sizes = np.linalg.norm(found, axis=1)
+    moved = np.linalg.norm(found - before, axis=1)
     return float(np.max(moved / np.where(sizes > 0, sizes, 1.0)))
 
 

@@ -15,15 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from pinnlab.linear.box import FULL
-from pinnlab.linear.forms import LinearForm, linear_form
 from pinnlab.linear.search import Search
 from pinnlab.linear.solver import Solved, sheet, sizes_of_data, unexplained
-from pinnlab.linear.tangent import next_iterate, tangent
 from pinnlab.newton.pointwise import Pointwise
 from pinnlab.newton.structure import is_local
+from pinnlab.newton.tangent import next_iterate, tangent
 from pinnlab.probe import Probe
 from pinnlab.residual import Model
 from pinnlab.result import FieldEstimate
+from pinnlab.system.forms import LinearForm, linear_form
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pinnlab.linear.forms import linear_form
 from pinnlab.network.singular import HIGHEST
+from pinnlab.system.forms import Form, linear_form
 from pinnlab.system.system import System
 
 
@@ -70,14 +70,19 @@ class Principal:
         )
 
 
+ANY = Principal((1.0, 1.0), None, False)
+"""Stands in where the principal part is another one, or not linear."""
+
+
 def principal_part(
-    system: System, place: np.ndarray, inward: np.ndarray
+    system: System, place: np.ndarray, inward: np.ndarray, form_of: Form = linear_form
 ) -> Principal | None:
     """The principal part next to a corner of the box; None where it is another.
 
     **Arguments:**
 
     - `inward` [2]: 1 where the domain lies above the place, -1 where below.
+    - `form_of`: gives the equations, or what they are linearized to.
     """
     lengths = np.array([a.upper - a.lower for a in system.problem.axes])
     points = place + inward * lengths * np.array([[CLOSE], [0.3]])
@@ -86,7 +91,7 @@ def principal_part(
     found: dict[str, tuple[float, float]] = {}
     alone = True
     for term in system.equations:
-        form = linear_form(system, term, points)
+        form = form_of(system, term, points)
         if any(
             p.location.shape[1] != 1 or np.any(p.location[:, 0] != points)
             for p in form.pieces

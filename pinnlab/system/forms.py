@@ -4,7 +4,7 @@ Integrals are replaced by quadrature, so that only pieces remain. Everything is 
 the search for the features solves many small systems and must not compile anything.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,6 +43,10 @@ class LinearForm:
             place = places.setdefault(id(p.location), p.location[rows])
             pieces.append(Piece(p.field, p.orders, p.coefficient[rows], place))
         return LinearForm(tuple(pieces), self.rest[rows])
+
+
+Form = Callable[[System, Term, np.ndarray], LinearForm]
+"""Gives a term at [n, dim] points as a linear form."""
 
 
 def linear_form(system: System, term: Term, points: np.ndarray) -> LinearForm:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pinnlab.linear.forms import LinearForm, Piece
 from pinnlab.newton.pointwise import Pointwise
+from pinnlab.system.forms import LinearForm, Piece
 
 
 def next_iterate(form: LinearForm, values: np.ndarray) -> LinearForm:

@@ -4,6 +4,7 @@ singular functions.
 Near a corner polynomials are fitted to the equations and the conditions of both faces.
 Where they cannot fit, the data do not agree to some order: 0 for values that jump, 1
 for slopes, 2 for second derivatives. The misfit in boxes of two sizes tells the order.
+Nonlinear equations are those that they are linearized to where the fields vanish.
 """
 
 import itertools
@@ -12,12 +13,14 @@ from functools import cached_property
 
 import numpy as np
 
-from pinnlab.linear.forms import LinearForm, linear_form
-from pinnlab.linear.principal import Principal, principal_part
-from pinnlab.linear.remembered import Remembered
+from pinnlab.equation.expression import Expression
+from pinnlab.equation.structure import partials
 from pinnlab.network.basis import chebyshev
 from pinnlab.network.singular import heat_functions, laplace_functions
 from pinnlab.sampling import membership
+from pinnlab.singular.principal import ANY, MOST_LOGS, Principal, principal_part
+from pinnlab.singular.remembered import Remembered
+from pinnlab.system.forms import Form, LinearForm, linear_form
 from pinnlab.system.system import System
 
 
@@ -27,6 +30,11 @@ DEGREE, NODES = 8, 9
 MISFIT = 1e-6
 ROUGHEST, SMOOTHEST = 0, 4
 """Orders of disagreement that singular functions are taken for."""
+SYSTEM_TERMS = 4
+"""How many orders of singular functions a system has, with the one before the first,
+of fields whose first derivatives stand beside second ones of others (a pressure)."""
+CLOSEST = 1e-5
+"""Where points near a corner begin, relative to the longest side."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,7 @@ class Corner(Remembered):
     - `text`: the point in words.
     - `order`: the first derivatives that do not exist.
     - `powers`: as in `heat_functions` or `laplace_functions`.
+    - `reach`: the shortest side of the box, in scaled coordinates.
     """
 
     principal: Principal
@@ -46,12 +55,16 @@ class Corner(Remembered):
     text: str
     order: int
     powers: np.ndarray
+    reach: float
 
     @cached_property
     def kept(self) -> np.ndarray:
-        """Which columns are used: all but log r, which no condition asks for."""
+        """Which columns are used: all but log r, which no condition asks for; a
+        pressure does."""
         if self.principal.time is not None:
             return np.ones(len(self.powers), bool)
+        if self.principal is ANY:
+            return np.ones(2 * len(self.powers), bool)
         infinite = (self.powers[:, 0] == 0) & (self.powers[:, 1] == 0)
         return np.concatenate([~infinite, np.ones(len(self.powers), bool)])
 
@@ -70,6 +83,14 @@ class Corner(Remembered):
         """The scaled coordinates from the corner."""
         return self.slopes * (points - self.place)
 
+    def near(self, unit: np.ndarray) -> np.ndarray:
+        """Points [n, 2] of the quarter around it, as many in each ring twice as large,
+        from [0, 1]^2: the distance, and the angle from the first coordinate."""
+        radius = CLOSEST * (self.reach / CLOSEST) ** unit[:, 0]
+        angle = np.pi / 2 * unit[:, 1]
+        local = radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        return self.place + local / self.slopes
+
     def weights(self, points: np.ndarray, derivative: int) -> np.ndarray:
         """What keeps a residual with derivatives of this order bounded, [n].
 
@@ -83,8 +104,13 @@ class Corner(Remembered):
         return distance ** max(0, derivative - self.order)
 
 
-def find_corners(system: System) -> tuple[Corner, ...]:
-    """The corners of a problem in two coordinates that are not smooth."""
+def find_corners(system: System, form_of: Form = linear_form) -> tuple[Corner, ...]:
+    """The corners of a problem in two coordinates that are not smooth.
+
+    **Arguments:**
+
+    - `form_of`: gives the terms, or what they are linearized to.
+    """
     axes, periodic = system.problem.axes, system.problem.periodic
     if len(axes) != 2 or periodic:
         return ()
@@ -93,13 +119,17 @@ def find_corners(system: System) -> tuple[Corner, ...]:
         ends = [(a.lower, a.upper) for a in axes]
         place = np.array([e[u] for e, u in zip(ends, upper, strict=True)])
         inward = np.array([-1.0 if u else 1.0 for u in upper])
-        if (corner := _corner(system, place, inward)) is not None:
+        if (corner := _corner(system, place, inward, form_of)) is not None:
             found.append(corner)
     return tuple(found)
 
 
-def _corner(system: System, place: np.ndarray, inward: np.ndarray) -> Corner | None:
-    principal = principal_part(system, place, inward)
+def _corner(
+    system: System, place: np.ndarray, inward: np.ndarray, form_of: Form
+) -> Corner | None:
+    principal = principal_part(system, place, inward, form_of)
+    if principal is None and _is_elliptic(system):
+        principal = ANY
     if principal is None:
         return None
     lengths = np.array([a.upper - a.lower for a in system.problem.axes])
@@ -116,7 +146,7 @@ def _corner(system: System, place: np.ndarray, inward: np.ndarray) -> Corner | N
             box[time] = h**2
         if not _holds(system, place + np.outer((0.25, 0.5, 1.0), box / slopes)):
             return None
-        misfits.append(_misfit(system, place, box / slopes))
+        misfits.append(_misfit(system, place, box / slopes, form_of))
     (large, size), (small, _) = misfits
     if not large > MISFIT * size:
         return None
@@ -125,7 +155,39 @@ def _corner(system: System, place: np.ndarray, inward: np.ndarray) -> Corner | N
         return None
     named = zip(system.coordinates, place, strict=True)
     text = ", ".join(f"{n} = {v:g}" for n, v in named)
-    return Corner(principal, place, slopes, text, order, principal.powers(order))
+    powers = _powers(order) if principal is ANY else principal.powers(order)
+    return Corner(principal, place, slopes, text, order, powers, float(sides.min()))
+
+
+def _is_elliptic(system: System) -> bool:
+    """Whether it is a steady system with second derivatives, as flows and elasticity
+    are; functions of z and conj(z) serve these (Goursat, 1898)."""
+    if len(system.fields) < 2 or "t" in system.coordinates:
+        return False
+    terms = [t.residual for t in system.equations]
+    written = [r for r in terms if isinstance(r, Expression)]
+    orders = {p.orders for r in written for p in partials(r)}
+    highest = max((sum(o) for o in orders), default=0)
+    both = {(2, 0), (0, 2)} <= orders
+    return both and highest == 2 and len(written) == len(terms)
+
+
+def _powers(first: int) -> np.ndarray:
+    """(2 k, j, m) of z^k conj(z)^j log(z)^m of a system's singular functions.
+
+    Values that jump (`first` 0) have k = -1 too.
+    """
+    least = 0 if first else -1
+    found = []
+    for n in range(first - 1, first - 1 + SYSTEM_TERMS):
+        # Before the first order there are harmonic ones alone.
+        for j in range(n - least + 1 if n >= first else 1):
+            if (k := n - j) < 0:
+                logs = range(2 if n > first else 1)
+            else:
+                logs = range(1, 1 + (MOST_LOGS if n > first else 1))
+            found += [(2 * k, j, m) for m in logs]
+    return np.array(found)
 
 
 def _holds(system: System, points: np.ndarray) -> bool:
@@ -134,7 +196,9 @@ def _holds(system: System, points: np.ndarray) -> bool:
     return shape is None or bool(shape.contains(points).all())
 
 
-def _misfit(system: System, place: np.ndarray, box: np.ndarray) -> tuple[float, float]:
+def _misfit(
+    system: System, place: np.ndarray, box: np.ndarray, form_of: Form
+) -> tuple[float, float]:
     """What polynomials leave of the equations and conditions in a box at a corner.
 
     Every row is scaled so that functions of size one have entries of size one.
@@ -152,7 +216,7 @@ def _misfit(system: System, place: np.ndarray, box: np.ndarray) -> tuple[float, 
             points = _on_face(system, term, place, box, nodes)
             if points is None:
                 continue
-        form = linear_form(system, term, points)
+        form = form_of(system, term, points)
         rows = _rows(form, system.fields, place, box)
         size = float(np.max(np.abs(rows), initial=0.0)) or 1.0
         blocks.append(rows / size)

@@ -12,11 +12,11 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy import ndimage
 
-from pinnlab.linear.principal import Principal, principal_part
-from pinnlab.linear.remembered import Remembered
 from pinnlab.network.plane import functions_around
 from pinnlab.problem.curves import Arc, Curve
 from pinnlab.problem.shape import Shape
+from pinnlab.singular.principal import ANY, Principal, principal_part
+from pinnlab.singular.remembered import Remembered
 from pinnlab.system.system import System
 
 
@@ -29,8 +29,6 @@ FEW = (1, 2)
 (Goursat, 1898)."""
 EXPONENTS = 12
 """How many multiples of pi / (2 angle) are taken at a corner."""
-ANY = Principal((1.0, 1.0), None, False)
-"""Stands in where the principal part is another one, or not linear."""
 CELLS = 300
 """Cells along each side of the box in which holes are looked for."""
 WHOLE = 1e-6

@@ -1,0 +1,1 @@
+"""Functions that solutions are made of at corners and around holes, and where."""
