@@ -4,7 +4,7 @@ Where corners are singular the network is a sum of it and of their functions.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax.numpy as jnp
 import numpy as np
@@ -18,6 +18,7 @@ from pinnlab.newton.pointwise import Compiled
 from pinnlab.newton.steady import solve_steady
 from pinnlab.newton.structure import Evolution, evolution_of, is_local
 from pinnlab.record import Observation, Record
+from pinnlab.singular.corners import Corner
 from pinnlab.singular.networks import corner_words, corners_network, split_by_corner
 from pinnlab.system.system import System
 from pinnlab.viscosity import viscosities
@@ -100,16 +101,19 @@ def solve_separable(
         observe(row)
 
     limit = MOST_UNKNOWNS // len(system.fields)
-    corners, numbers = (), None
+    singular = None
     if evolution is None:
         corners = singular_corners(system, compiled)
         if corners:
             tolerance = max(tolerance, target * PER_TARGET)
-        found = solve_steady(system, tolerance, limit, seconds, tell, compiled, corners)
+        steady = solve_steady(
+            system, tolerance, limit, seconds, tell, compiled, corners
+        )
         slabs, estimate = None, np.inf
-        if found is not None:
-            numbers, estimate = found[0].numbers, found[1]
+        if steady is not None:
+            numbers, estimate = steady[0].numbers, steady[1]
             slabs = _one_slab(system, numbers)
+            singular = _Singular(corners, numbers.singular) if corners else None
     else:
         march = March(system, evolution, tolerance, limit, seconds, tell, compiled)
         slabs = march.run()
@@ -117,19 +121,33 @@ def solve_separable(
     record.train_seconds, record.compile_seconds = clock.spent, clock.compiling
     if slabs is None or not slabs.complete:
         return Found(None, np.inf, "", record)
-    slabs = slabs.only(len(asked.fields))
-    network = as_network(asked, slabs, evolution.axis if evolution else 0)
-    words = _words(network, evolution, longer is not None)
-    if not corners or numbers is None:
-        return Found(network, estimate, words, record)
-    time = asked.coordinates.index("t") if "t" in asked.coordinates else None
-    blank = blank_corners(len(asked.fields), time)
-    singular = corners_network(
-        split_by_corner(corners, numbers.singular[: len(asked.fields)]), blank
+    network = as_network(
+        asked, slabs.only(len(asked.fields)), evolution.axis if evolution else 0
     )
-    words += ", " + corner_words(corners)
-    count = sum(int(c.kept.sum()) for c in corners)
-    return Found(Sum((network, singular)), estimate, words, record, count)
+    words = _words(network, evolution, longer is not None)
+    found = Found(network, estimate, words, record)
+    return found if singular is None else singular.added(found, asked)
+
+
+@dataclass(frozen=True)
+class _Singular:
+    """The functions at corners, and their coefficients [fields, functions]."""
+
+    corners: tuple[Corner, ...]
+    coefficients: np.ndarray
+
+    def added(self, found: Found, system: System) -> Found:
+        """The sum of a network and of these."""
+        assert found.network is not None
+        names, outputs = system.coordinates, len(system.fields)
+        blank = blank_corners(outputs, names.index("t") if "t" in names else None)
+        parts = split_by_corner(self.corners, self.coefficients[:outputs])
+        return replace(
+            found,
+            network=Sum((found.network, corners_network(parts, blank))),
+            words=f"{found.words}, {corner_words(self.corners)}",
+            singular=self.coefficients.shape[1],
+        )
 
 
 def _one_slab(system: System, numbers: Numbers) -> Slabs:
