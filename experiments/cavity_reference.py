@@ -287,7 +287,8 @@ def singular(
             )
         )
     every = [np.stack(a, axis=1) for a in zip(*rows, strict=True)]
-    return StreamFunction(*(np.concatenate([a.real, a.imag], axis=1) for a in every))
+    parts = [np.concatenate([np.real(a), np.imag(a)], axis=1) for a in every]
+    return StreamFunction(*parts)
 
 
 def polynomials(n: int, x: np.ndarray, y: np.ndarray) -> StreamFunction:

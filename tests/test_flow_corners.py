@@ -144,7 +144,9 @@ def test_a_saved_flow_is_the_same_flow(flow, tmp_path):
 def test_flow_in_cavities(path, lid, nu, target, bound):
     system = build_system(load_problem(ROOT / path), "rows")
     found = solve_separable(system, target, 200.0, lambda row: None)
+    assert found.network is not None
     derivative = in_arrays(found.network)
+    assert derivative is not None
     g = np.linspace(0.05, 0.95, 19)
     x, y = (a.ravel() for a in np.meshgrid(g, g, indexing="ij"))
     exact = cavity_velocity(28 if nu == 1e-2 else 36, x, y, nu, lid)

@@ -238,7 +238,7 @@ def test_points_that_know_nothing_of_each_other_need_no_period():
     # A file has the coefficients; the functions are those of the problem.
     settings = separable_settings(Settings(), False)
     again = network_of(system, settings, (1.0,), jax.random.key(0))
-    assert isinstance(again, Separable) and found.network is not None
+    assert isinstance(again, Separable) and isinstance(found.network, Separable)
     assert again.periodic == found.network.periodic == ()
 
 

@@ -4,8 +4,9 @@ The unknown numbers of a field are its coefficients of the separable functions, 
 those of the singular functions at corners.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 import scipy.linalg
@@ -79,6 +80,8 @@ class Wanted:
     place: np.ndarray
 
 
+Multiply = Callable[..., tuple[np.ndarray, np.ndarray]]
+"""Gives Q'b and R."""
 Linearized = tuple[np.ndarray, np.ndarray]
 """Scaled Jacobian [rows, unknowns] and residual [rows]."""
 
@@ -439,9 +442,8 @@ def damped(matrix: np.ndarray, vector: np.ndarray, damping: float) -> np.ndarray
     np.divide(matrix, size, out=taller[:rows])
     taller[rows:].flat[:: columns + 1] = damping
     right = np.concatenate([vector, np.zeros(columns)])
-    turned, triangle = scipy.linalg.qr_multiply(
-        taller, right, mode="right", overwrite_a=True
-    )
+    multiply = cast(Multiply, scipy.linalg.qr_multiply)
+    turned, triangle = multiply(taller, right, mode="right", overwrite_a=True)
     return scipy.linalg.solve_triangular(triangle, turned, check_finite=False) / size
 
 
