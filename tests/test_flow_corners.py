@@ -125,6 +125,14 @@ def test_arrays_give_what_the_jets_of_corners_give(flow):
             np.testing.assert_allclose(values, exact, atol=1e-10 * scale)
 
 
+def test_what_is_infinite_at_a_corner_is_shown_as_beside_it(flow):
+    p = flow(x=np.array([0.0, 2e-3]), y=1.0)["p"]
+    assert p[0] == pytest.approx(p[1], rel=0.05)
+    assert abs(p[0]) > 10
+    # The lid's own speed, as on the lid beside the corner.
+    assert flow(x=0.0, y=1.0)["u"] == pytest.approx(1.0, abs=1e-3)
+
+
 def test_a_saved_flow_is_the_same_flow(flow, tmp_path):
     flow.save(tmp_path / "flow.h5")
     again = Solution.load(tmp_path / "flow.h5")

@@ -16,6 +16,8 @@ HIGHEST = 8
 """The largest index of a repeated integral."""
 NEAREST = 1e-14
 """Nearer to the point than this the functions are those at this distance."""
+SHOWN = 1e-3
+"""Nearer than NEAREST, what is infinite at the point is shown as at this distance."""
 AWAY = 30.0
 """An argument at which erfc has vanished."""
 
@@ -72,7 +74,8 @@ def laplace_functions(local, powers, orders: tuple[int, int], numpy: ModuleType 
 
     **Arguments:**
 
-    - `local`: [..., 2], x and y. The branch is cut along x < 0.
+    - `local`: [..., 2], x and y. The branch is cut along x < 0. At the point itself
+        the functions are those next to it in the direction of x.
     - `powers`: [S, 3] integers (2 k, j, m).
     - `orders`: of the derivative by x and by y.
 
@@ -82,7 +85,10 @@ def laplace_functions(local, powers, orders: tuple[int, int], numpy: ModuleType 
     square = x**2 + y**2
     far = square > NEAREST**2
     x, y = numpy.where(far, x, NEAREST), numpy.where(far, y, 0.0)
-    log = numpy.log(x**2 + y**2)[..., None] / 2 + 1j * numpy.arctan2(y, x)[..., None]
+    degree = powers[:, 0] + 2 * powers[:, 1] - 2 * sum(orders)
+    at_point = numpy.log(numpy.where(degree > 0, NEAREST, SHOWN).astype(x.dtype))
+    size = numpy.where(far[..., None], numpy.log(x**2 + y**2)[..., None] / 2, at_point)
+    log = size + 1j * numpy.arctan2(y, x)[..., None]
     total = numpy.zeros_like(log)
     for a, factor in enumerate(wirtinger(*orders)):
         if factor:
