@@ -1,16 +1,12 @@
-"""Steady problems by Gauss-Newton: weights of rows, growing strength, flows."""
-
-from pathlib import Path
+"""Steady problems by Gauss-Newton: weights of rows, growing strength, modes."""
 
 import numpy as np
 import pytest
-from cavity_reference import cavity_velocity
 
-from pinnlab import load_problem, loads_problem
+from pinnlab import loads_problem
 from pinnlab.newton.collocation import Collocation, Numbers, Range
 from pinnlab.newton.curriculum import strengthened
 from pinnlab.newton.pointwise import Compiled, Pointwise
-from pinnlab.newton.route import solve_separable
 from pinnlab.newton.space import Space
 from pinnlab.newton.steady import _remaining, _wider
 from pinnlab.newton.weights import row_weights
@@ -19,7 +15,6 @@ from pinnlab.system.system import build_system
 from pinnlab.verify import verified
 
 
-FOLDER = Path(__file__).parent.parent / "problems"
 LAYER = """
 coordinates = { x = [0, 1] }
 fields = ["u"]
@@ -115,17 +110,3 @@ def test_modes_are_added_as_far_as_there_is_room():
     assert _wider((20, 20), (0, 1), (), 529) == (23, 23)
     assert _wider((20, 20), (0, 1), (), 450) == (20, 20)
     assert _wider((21, 20), (0, 1), (0,), 560) == (23, 23)
-
-
-@pytest.mark.slow
-def test_flow_in_a_cavity_to_three_digits():
-    problem = load_problem(FOLDER / "cavity_100.toml")
-    system = build_system(problem, "rows")
-    found = solve_separable(system, 1e-3, 200.0, lambda row: None)
-    assert found.network is not None
-    g = np.linspace(0, 1, 21)
-    x, y = (a.ravel() for a in np.meshgrid(g, g, indexing="ij"))
-    values = np.array([found.network(p) for p in np.stack([x, y], axis=1)])
-    for k, exact in enumerate(cavity_velocity(24, x, y)):
-        error = np.linalg.norm(values[:, k] - exact) / np.linalg.norm(exact)
-        assert error < 5e-4
