@@ -64,7 +64,7 @@ def test_a_layer_is_reached_by_growing_strength_alone(system):
     at_once = collocation.solve(box=box, lift=zero, free=zero.ravel(), tolerance=1e-8)
     assert not at_once.converged
     guess = Numbers(zero, np.zeros((1, 0)))
-    grown = strengthened(collocation, terms, box, guess, 1e-8, lambda: False)
+    grown = strengthened(collocation, terms, guess, 1e-8, lambda: False)
     assert grown.converged
     # u = -c tanh(c (x - 1/2) / (2 nu)) with c tanh(c / (4 nu)) = 1, so c = 1 nearly.
     x = np.linspace(0, 1, 21)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from pinnlab.newton.collocation import Collocation, Numbers, Range, Solved
+from pinnlab.newton.collocation import Collocation, Numbers, Solved
 from pinnlab.newton.pointwise import Pointwise
 
 
@@ -17,7 +17,6 @@ FIRST_STEP, LEAST_STEP, LONGER = 0.5, 0.02, 1.5
 def strengthened(
     collocation: Collocation,
     terms: Iterable[Pointwise],
-    box: Range,
     guess: Numbers,
     tolerance: float,
     late: Callable[[], bool],
@@ -40,7 +39,7 @@ def strengthened(
             term.strength = strength
         try:
             return collocation.solve(
-                box=box,
+                box=collocation.whole,
                 lift=np.zeros_like(start.modes),
                 free=collocation.free(start),
                 tolerance=tolerance,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pinnlab.network.basis import tail
-from pinnlab.newton.collocation import Collocation, Numbers, Range, Solved
+from pinnlab.newton.collocation import Collocation, Numbers, Solved
 from pinnlab.newton.curriculum import strengthened
 from pinnlab.newton.pointwise import Compiled
 from pinnlab.newton.space import Space, more_modes, odd
@@ -57,7 +57,6 @@ def solve_steady(
     deadline = clock.spent + seconds
     axes = system.problem.axes
     periodic = system.joined
-    box = Range(np.array([a.lower for a in axes]), np.array([a.upper for a in axes]))
     first = FIRST_MODES[len(axes)]
     modes = tuple(odd(first) if i in periodic else first for i in range(len(axes)))
     groups = [system.equations, *((c,) for c in system.conditions)]
@@ -72,7 +71,7 @@ def solve_steady(
         collocation = Collocation(system, space, groups, compiled, weighted=True)
         began = clock.spent
         late = lambda: clock.spent > deadline
-        solved = strengthened(collocation, terms, box, guess, tolerance, late)
+        solved = strengthened(collocation, terms, guess, tolerance, late)
         tried += 1
         c = solved.coefficients
         if not np.isfinite(c).all():

@@ -9,7 +9,6 @@ Nonlinear equations are those that they are linearized to where the fields vanis
 
 import itertools
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -46,6 +45,7 @@ class Corner(Remembered):
     - `text`: the point in words.
     - `order`: the first derivatives that do not exist.
     - `powers`: as in `heat_functions` or `laplace_functions`.
+    - `kept`: which of the columns are used.
     - `reach`: the shortest side of the box, in scaled coordinates.
     """
 
@@ -55,18 +55,8 @@ class Corner(Remembered):
     text: str
     order: int
     powers: np.ndarray
+    kept: np.ndarray
     reach: float
-
-    @cached_property
-    def kept(self) -> np.ndarray:
-        """Which columns are used: all but log r, which no condition asks for; a
-        pressure does."""
-        if self.principal.time is not None:
-            return np.ones(len(self.powers), bool)
-        if self.principal is ANY:
-            return np.ones(2 * len(self.powers), bool)
-        infinite = (self.powers[:, 0] == 0) & (self.powers[:, 1] == 0)
-        return np.concatenate([~infinite, np.ones(len(self.powers), bool)])
 
     def computed(self, points: np.ndarray, orders: tuple[int, ...]) -> np.ndarray:
         """A derivative of every function at [..., 2] points."""
@@ -127,11 +117,10 @@ def find_corners(system: System, form_of: Form = linear_form) -> tuple[Corner, .
 def _corner(
     system: System, place: np.ndarray, inward: np.ndarray, form_of: Form
 ) -> Corner | None:
-    principal = principal_part(system, place, inward, form_of)
-    if principal is None and _is_elliptic(system):
-        principal = ANY
-    if principal is None:
+    single = principal_part(system, place, inward, form_of)
+    if single is None and not _is_elliptic(system):
         return None
+    principal = single or ANY
     lengths = np.array([a.upper - a.lower for a in system.problem.axes])
     slopes = inward * principal.scales(lengths)
     sides = slopes * inward * lengths
@@ -155,8 +144,13 @@ def _corner(
         return None
     named = zip(system.coordinates, place, strict=True)
     text = ", ".join(f"{n} = {v:g}" for n, v in named)
-    powers = _powers(order) if principal is ANY else principal.powers(order)
-    return Corner(principal, place, slopes, text, order, powers, float(sides.min()))
+    powers = single.powers(order) if single else _powers(order)
+    kept = np.ones(len(powers) * (1 if time is not None else 2), bool)
+    if single and time is None:
+        # No condition asks for log r; a pressure does.
+        kept[: len(powers)] = (powers[:, 0] != 0) | (powers[:, 1] != 0)
+    reach = float(sides.min())
+    return Corner(principal, place, slopes, text, order, powers, kept, reach)
 
 
 def _is_elliptic(system: System) -> bool:
