@@ -157,7 +157,8 @@ def _laplace(network: LaplaceCorners) -> Derivative:
         )
     )
 
-    def functions(points: np.ndarray, *orders: int) -> list[np.ndarray]:
+    def functions(points: np.ndarray, by_x: int, by_y: int) -> list[np.ndarray]:
+        orders = (by_x, by_y)
         return [
             np.prod(s ** np.array(orders))
             * laplace_functions(s * (points - place), powers, orders)
