@@ -27,8 +27,9 @@ from pinnlab.solution import Solution, variables_on
 from pinnlab.team import ALONE, Team
 from pinnlab.verify.against import Truth
 from pinnlab.verify.estimate import Estimate
+from pinnlab.verify.evidence import Evidence
 from pinnlab.verify.preflight import Preflight, check
-from pinnlab.verify.truth import Evidence, judge, report
+from pinnlab.verify.verdict import judge, report
 from pinnlab.verify.verified import Verified, distances, known, verify
 
 

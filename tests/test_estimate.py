@@ -23,7 +23,8 @@ from pinnlab.verify.estimate import (
     second_solution,
     too_rough,
 )
-from pinnlab.verify.truth import Evidence, judge
+from pinnlab.verify.evidence import Evidence
+from pinnlab.verify.verdict import judge, undecided
 
 
 LAYERS = """
@@ -149,6 +150,53 @@ def test_verdicts_by_a_reference_know_its_own_error(error, own, verdict):
     judgment = judge(Evidence(FINE, (), fields), 1e-3, "done")
     assert judgment.verdict == verdict
     assert "reference" in judgment.reason
+
+
+ROUGH = (
+    FieldError("u", 1e-5, 1e-5, "reference", 1e-6),
+    FieldError("p", 2e-3, 2e-3, "reference", 1e-3),
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "verdict"),
+    [(1e-4, "pass (estimated)"), (5e-4, "unverified"), (5e-3, "fail")],
+)
+def test_an_estimate_decides_where_a_truth_is_too_rough(error, verdict):
+    # That of a field whose truth is good enough does not count.
+    estimates = (FieldEstimate("u", 0.1), FieldEstimate("p", error))
+    evidence = Evidence(FINE, (), ROUGH, estimates, "a finer solution")
+    assert undecided(evidence, 1e-3) == ("p",)
+    judgment = judge(evidence, 1e-3, "done")
+    assert judgment.verdict == verdict
+    assert "'p' is estimated by a finer solution" in judgment.reason
+    assert "the reference solution is too rough to decide, itself 1.0e-03 off" in (
+        judgment.reason
+    )
+
+
+def test_a_rough_truth_without_estimate_says_why_there_is_none():
+    evidence = Evidence(FINE, (), ROUGH, inestimable="there is no time")
+    judgment = judge(evidence, 1e-3, "done")
+    assert judgment.verdict == "unverified"
+    assert "its error could not be estimated: there is no time" in judgment.reason
+
+
+def test_an_estimate_does_not_excuse_large_residuals():
+    large = (EquationCheck("heat", "", 0.1, 0.1),)
+    estimates = (FieldEstimate("p", 1e-6),)
+    judgment = judge(Evidence(large, (), ROUGH, estimates), 1e-3, "done")
+    assert judgment.verdict == "unverified"
+
+
+def test_a_rough_truth_of_one_field_does_not_hide_that_another_is_wrong():
+    fields = (
+        FieldError("u", 5e-2, 5e-2, "reference", 1e-6),
+        FieldError("p", 1e-1, 1e-1, "reference", 1e-1),
+    )
+    judgment = judge(Evidence(FINE, (), fields), 1e-3, "done")
+    assert judgment.verdict == "fail"
+    assert "'u' is 5.0e-02 off" in judgment.reason
 
 
 def test_a_truth_weighs_more_than_an_estimate():

@@ -3,6 +3,7 @@ functions, and flows in cavities with them."""
 
 from pathlib import Path
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,11 +12,16 @@ from cavity_reference import PARABOLA, UNIT, cavity_velocity
 
 from pinnlab import Solution, load_problem, loads_problem, solve
 from pinnlab.equation.jets import jets
-from pinnlab.network import in_arrays
+from pinnlab.grids import result_grid
+from pinnlab.network import Separable, Sum, in_arrays
 from pinnlab.newton.corners import singular_corners
 from pinnlab.newton.pointwise import Compiled
 from pinnlab.newton.route import solve_separable
+from pinnlab.probe import Probe
+from pinnlab.residual import Model
+from pinnlab.scaling import parameters_of
 from pinnlab.system.system import build_system
+from pinnlab.verify.estimate import Estimate, estimated
 
 
 ROOT = Path(__file__).parent.parent
@@ -141,16 +147,47 @@ def test_a_saved_flow_is_the_same_flow(flow, tmp_path):
         np.testing.assert_array_equal(again(x=2 * x, y=y)[name], values)
 
 
-def test_a_nonlinear_plate_with_singular_corners_is_solved_to_many_digits():
+@pytest.fixture(scope="module")
+def plate():
+    """-lap(u) + u^3 = 1 to many digits."""
     system = build_system(loads_problem(PLATE.format(source="1")), "rows")
     found = solve_separable(system, 1e-6, 60.0, lambda row: None)
     assert found.singular == 72 and found.network is not None
     derivative = in_arrays(found.network)
     assert derivative is not None
+    return derivative
+
+
+def test_a_nonlinear_plate_with_singular_corners_is_solved_to_many_digits(plate):
     points = np.random.default_rng(4).uniform(0, 1, (200, 2))
-    u, xx, yy = (derivative(points, 0, o) for o in ((0, 0), (2, 0), (0, 2)))
-    # Near the corners too: -lap(u) + u^3 = 1 fails there for polynomials.
+    u, xx, yy = (plate(points, 0, o) for o in ((0, 0), (2, 0), (0, 2)))
+    # Near the corners too, where polynomials fail.
     assert np.max(np.abs(u**3 - xx - yy - 1)) < 1e-4
+
+
+def test_a_finer_solution_tells_the_error_of_one_with_singular_corners(plate):
+    problem = loads_problem(PLATE.format(source="1"))
+    system = build_system(problem, "rows")
+    network = solve_separable(system, 1.0, 60.0, lambda row: None).network
+    assert isinstance(network, Sum) and isinstance(network.networks[0], Separable)
+    network = eqx.tree_at(
+        lambda n: (n.networks[0].coefficients, n.networks[1].coefficients),
+        network,
+        replace_fn=lambda c: 1.001 * c,
+    )
+    model, grid = Model(network, parameters_of(system)), result_grid(problem).points
+    with jax.enable_x64(True):
+        probe = Probe(system)
+        estimate = estimated(probe, model, grid, 30.0, 1e-3)
+        none = estimated(probe, model, grid, 1e-6, 1e-3)
+        ours = probe.fields(model, grid)[:, 0]
+    assert isinstance(estimate, Estimate) and estimate.how == "a finer solution"
+    error = ours - plate(grid, 0, (0, 0))
+    size = np.max(np.abs(error))
+    assert size > 1e-5
+    np.testing.assert_allclose(estimate.values["u"], error, atol=1e-2 * size)
+    assert estimate.fields[0].rel_l2 == pytest.approx(1e-3, rel=1e-2)
+    assert none == "there is no time for 17 x 17 modes"
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from pinnlab.probe import Probe
 from pinnlab.verify import verified
 from pinnlab.verify.against import reference_truth
 from pinnlab.verify.classical import Classical, classical
-from pinnlab.verify.truth import judge
+from pinnlab.verify.verdict import judge
 
 
 TARGET = 1e-3

@@ -16,7 +16,7 @@ from pinnlab.residual import Model
 from pinnlab.routes import Job, Outcome
 from pinnlab.solution import Solution
 from pinnlab.solver import solution_of
-from pinnlab.verify.truth import Evidence
+from pinnlab.verify.evidence import Evidence
 from pinnlab.verify.verified import Known, Verified, known, verify
 
 

@@ -178,6 +178,11 @@ class Collocation:
         """The number of unknown numbers."""
         return sum(self.sizes)
 
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return sum(len(b.terms) * len(b.unit) for b in self.blocks)
+
     def complete(self, lift: np.ndarray, free: np.ndarray) -> Numbers:
         """All numbers from the unknown ones; `lift` has known coefficients."""
         found = lift.copy()
@@ -242,6 +247,19 @@ class Collocation:
             last = change
         return Solved(self.complete(lift, free), merit, converged)
 
+    def stepped(self, numbers: Numbers) -> tuple[Numbers, float, float]:
+        """One whole step of a problem without a march.
+
+        **Returns:** the new numbers, and the norm of all scaled rows before and after.
+        """
+        lift, free = np.zeros_like(numbers.modes), self.free(numbers)
+        matrix, before = self._linearized(self.whole, numbers)
+        move = self._move(matrix, -before)
+        del matrix  # There is room for one Jacobian only.
+        new = self.complete(lift, free + move)
+        _, after = self._linearized(self.whole, new)
+        return new, float(np.linalg.norm(before)), float(np.linalg.norm(after))
+
     def _change(self, lift: np.ndarray, free: np.ndarray, move: np.ndarray) -> float:
         """The size of a move relative to that of the solution it leads to."""
         if not self.space.corners:
@@ -305,10 +323,9 @@ class Collocation:
 
     def _linearized(self, box: Range, numbers: Numbers) -> Linearized:
         """All blocks' rows."""
-        counts = [len(b.terms) * len(b.unit) for b in self.blocks]
         # By far the largest array here: it is filled in place, never copied.
-        matrix = np.zeros((sum(counts), self.unknowns))
-        ends = np.cumsum(counts)[:-1]
+        matrix = np.zeros((self.rows, self.unknowns))
+        ends = np.cumsum([len(b.terms) * len(b.unit) for b in self.blocks])[:-1]
         right = [
             self._fill(block, box, numbers, rows)
             for block, rows in zip(self.blocks, np.split(matrix, ends), strict=True)

@@ -37,6 +37,23 @@ def split_by_corner(
     return found
 
 
+def joined_corners(
+    corners: Sequence[Corner], network: HeatCorners | LaplaceCorners
+) -> np.ndarray:
+    """The coefficients of a `corners_network`, [outputs, functions that are kept]."""
+    places, powers, coefficients = (
+        np.asarray(a) for a in (network.places, network.powers, network.coefficients)
+    )
+    outputs = coefficients.shape[1]
+    found = [np.zeros((outputs, 0))]
+    for corner in corners:
+        at = np.linalg.norm(places - corner.place, axis=1).argmin()
+        where = (corner.powers[:, None] == powers).all(axis=2).argmax(axis=1)
+        mine = coefficients[at].reshape(outputs, -1, len(powers))[:, :, where]
+        found.append(mine.reshape(outputs, -1)[:, corner.kept])
+    return np.concatenate(found, axis=1)
+
+
 def corners_network(
     found: list[tuple[Corner, np.ndarray]], blank: HeatCorners | LaplaceCorners
 ) -> AbstractNetwork:

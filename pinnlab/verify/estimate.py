@@ -6,7 +6,8 @@ linear problem, so random features and least squares solve it (`pinnlab.linear`)
 
 What is left of a very good solution is rounding, which no smooth error causes. Then
 the problem is solved once more, by other features: one Newton step from u to a solution
-that has nothing of it. Their difference is the estimate.
+that has nothing of it. Their difference is the estimate. A steady separable solution
+is solved once more with more modes, and with its singular functions if it has any.
 """
 
 import math
@@ -17,7 +18,9 @@ import numpy as np
 from pinnlab.linear.box import FULL
 from pinnlab.linear.search import Search
 from pinnlab.linear.solver import Solved, sheet, sizes_of_data, unexplained
+from pinnlab.network import Sum
 from pinnlab.newton.pointwise import Pointwise
+from pinnlab.newton.refined import is_steady_solution, refined
 from pinnlab.newton.structure import is_local
 from pinnlab.newton.tangent import next_iterate, tangent
 from pinnlab.probe import Probe
@@ -33,6 +36,8 @@ GOOD = 0.01
 USABLE = 0.5
 """What may be left of the residual: an error that explains less is none. Relative to
 the equation's terms it would mean little, since large terms may cancel."""
+SEARCHED = 15.0
+"""The most seconds that searches for features take."""
 FIRST = 0.7
 """The share of the time for the error equation, if a second solution may follow."""
 ROUNDING = 1e-11
@@ -104,14 +109,34 @@ def estimated(
         return f"the error equation is solved in at most {FULL} coordinates"
     if not (system.is_linear or is_local(system)):
         return "the equations have nonlinear integrals or are Python functions"
+    steady = is_steady_solution(system, model.network)
+    # The features of the error equation have no singular functions.
+    if steady and isinstance(model.network, Sum):
+        return finer_solution(probe, model, grid, seconds)
+    searching = min(seconds, SEARCHED)
     found, share = "", 0.0
     if residual > ROUNDING:
-        found, share = error_estimate(probe, model, grid, FIRST * seconds), FIRST
+        found, share = error_estimate(probe, model, grid, FIRST * searching), FIRST
         if isinstance(found, Estimate):
             return found
-    goal = max(residual, FINEST)
-    second = second_solution(probe, model, grid, (1 - share) * seconds, goal)
+    if steady:
+        second = finer_solution(probe, model, grid, seconds - share * searching)
+    else:
+        goal = max(residual, FINEST)
+        rest = (1 - share) * searching
+        second = second_solution(probe, model, grid, rest, goal)
     return found if found and isinstance(second, str) else second
+
+
+def finer_solution(
+    probe: Probe, model: Model, grid: np.ndarray, seconds: float
+) -> Estimate | str:
+    """Estimate the errors of a steady separable solution by one with more modes."""
+    better = refined(probe.system, model.network, grid, seconds)
+    if isinstance(better, str):
+        return better
+    ours = probe.fields(model, grid)
+    return _compared(probe.system, ours, better, "a finer solution")
 
 
 def error_estimate(

@@ -19,11 +19,13 @@ from pinnlab.verify.against import (
 )
 from pinnlab.verify.classical import Classical, classical, finer, reference_check
 from pinnlab.verify.estimate import Estimate, estimated
+from pinnlab.verify.evidence import Evidence, gather
 from pinnlab.verify.reference_file import file_truth
-from pinnlab.verify.truth import Evidence, gather
+from pinnlab.verify.verdict import undecided
 
 
-ESTIMATE_SECONDS = 15.0
+ESTIMATE_SHARE = 0.5
+"""Of the time, what is left for an estimate where the classical solver took more."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Known:
 class Verified:
     """What is known about a solution: evidence, the truth it came from, the cost.
 
-    - `estimate`: of the errors where there is no truth, or why there is none.
+    - `estimate`: of the errors where no truth decides, or why there is none.
     - `known`: the best truth so far, for other solutions of the problem.
     """
 
@@ -109,8 +111,9 @@ def verify(
             truth = reference_truth(beside.reference, grid)
     evidence = gather(probe, model, training_points, truth, grid)
     estimate: Estimate | str = "a truth is known"
-    if truth is None and seconds > 0:
-        seconds = min(seconds, ESTIMATE_SECONDS)
+    if (truth is None or undecided(evidence, target)) and seconds > 0:
+        spent = 0.0 if beside is None else beside.seconds
+        seconds = max(seconds - spent, ESTIMATE_SHARE * seconds)
         worst = max(e.heldout for e in evidence.equations)
         estimate = estimated(probe, model, grid, seconds, worst)
         if isinstance(estimate, Estimate):
