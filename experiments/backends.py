@@ -27,12 +27,12 @@ from scaling import timed
 from pinnlab.cli.gallery import find_problem
 from pinnlab.devices import single
 from pinnlab.optimizer import LevenbergMarquardt, SketchedGaussNewton, SSBroyden
+from pinnlab.optimizer.known import Known
 from pinnlab.problem.file import load_problem
-from pinnlab.residual import Known
-from pinnlab.routes import prepare
 from pinnlab.settings import read_settings
 from pinnlab.strategy import plan
 from pinnlab.system.system import build_system
+from pinnlab.training import prepare
 
 
 KINDS = ("cpu", "cuda", "rocm", "tpu")

@@ -32,11 +32,11 @@ from pinnlab.ensemble.stack import stacked  # noqa: E402
 from pinnlab.ensemble.train import train_members  # noqa: E402
 from pinnlab.problem.file import load_problem  # noqa: E402
 from pinnlab.programs import Stage  # noqa: E402
-from pinnlab.routes import Prepared, prepare  # noqa: E402
 from pinnlab.settings import read_settings  # noqa: E402
 from pinnlab.strategy import plan  # noqa: E402
 from pinnlab.system.system import build_system  # noqa: E402
 from pinnlab.train import Hooks, Limits, train  # noqa: E402
+from pinnlab.training import Prepared, prepare  # noqa: E402
 
 
 ROUNDS = 3

@@ -36,10 +36,10 @@ from pinnlab.memory import peak_memory
 from pinnlab.points import look
 from pinnlab.problem.file import load_problem
 from pinnlab.programs import compiled
-from pinnlab.routes import prepare
 from pinnlab.settings import read_settings
 from pinnlab.strategy import plan
 from pinnlab.system.system import build_system
+from pinnlab.training import prepare
 
 
 DEPTH, CANDIDATES = 4, 10

@@ -26,7 +26,8 @@ from pinnlab.network import (
     trainable,
 )
 from pinnlab.pieces import Pieces, Sizes, pieces_for
-from pinnlab.residual import Block, LeastSquares, make_rows
+from pinnlab.residual import LeastSquares
+from pinnlab.rows import Block, make_rows
 from pinnlab.sampling import sample
 from pinnlab.scaling import parameters_of, term_scale
 from pinnlab.settings import FEATURES, NetworkSettings, Settings

@@ -18,8 +18,9 @@ from jaxtyping import Array
 from pinnlab.equation.expression import Coordinate, Expression, Partial, terms
 from pinnlab.equation.jets import Orders
 from pinnlab.equation.structure import partials
+from pinnlab.fields import Model
 from pinnlab.network import Derivative, in_arrays, slabs_of
-from pinnlab.residual import Model, Rows, make_rows
+from pinnlab.rows import Rows, make_rows
 from pinnlab.system.arrays import array_values
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term

@@ -29,7 +29,8 @@ from pinnlab.equation.expression import (
 )
 from pinnlab.equation.format import pretty
 from pinnlab.problem.problem import Problem
-from pinnlab.residual import Block, LeastSquares, Rows
+from pinnlab.residual import LeastSquares
+from pinnlab.rows import Block, Rows
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term, outward_normal, real_parts
 

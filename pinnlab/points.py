@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from pinnlab.residual import Block, LeastSquares
+from pinnlab.residual import LeastSquares
+from pinnlab.rows import Block
 from pinnlab.sampling import by_residual, uniform
 
 

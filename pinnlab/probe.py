@@ -9,8 +9,8 @@ import numpy as np
 from pinnlab.equation.expression import Coordinate, Expression
 from pinnlab.equation.structure import partials
 from pinnlab.evaluation import Evaluator, field_expressions, sized, with_summands
+from pinnlab.fields import Model
 from pinnlab.network import in_arrays
-from pinnlab.residual import Model
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term, outputs
 

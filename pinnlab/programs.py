@@ -11,8 +11,9 @@ from jaxtyping import Array, Float
 
 from pinnlab.devices import everywhere, replicated
 from pinnlab.optimizer import AbstractOptimizer
+from pinnlab.optimizer.known import Known
 from pinnlab.points import look
-from pinnlab.residual import Known, LeastSquares
+from pinnlab.residual import LeastSquares
 from pinnlab.weighting import Weighting
 
 

@@ -14,8 +14,9 @@ from jaxtyping import Array, PRNGKeyArray
 
 from pinnlab.equation.expression import Expression, Partial, terms
 from pinnlab.equation.structure import affine
+from pinnlab.fields import Model
 from pinnlab.network import AbstractNetwork
-from pinnlab.residual import Model, Rows, make_rows
+from pinnlab.rows import Rows, make_rows
 from pinnlab.sampling import sample
 from pinnlab.system.arrays import array_values
 from pinnlab.system.system import System

@@ -19,13 +19,13 @@ from pinnlab.assembly import network_of
 from pinnlab.equation.expression import Expression
 from pinnlab.errors import ProblemError
 from pinnlab.evaluation import Evaluator, field_expressions, with_summands
+from pinnlab.fields import Model
 from pinnlab.function import PointFunction, point_function
 from pinnlab.grids import ResultGrid
 from pinnlab.hdf5 import read_result, write_result
 from pinnlab.probe import Probe
 from pinnlab.problem.file import loads_problem
 from pinnlab.problem.problem import Problem
-from pinnlab.residual import Model
 from pinnlab.result import Report, Result
 from pinnlab.scaling import parameters_of
 from pinnlab.settings import Settings, read_settings

@@ -15,16 +15,18 @@ from pinnlab.grids import ResultGrid, result_grid
 from pinnlab.keeper import Keeper
 from pinnlab.memory import peak_memory
 from pinnlab.network import trained_numbers
+from pinnlab.outcome import Job, Outcome, Tried, chosen
 from pinnlab.probe import Probe
 from pinnlab.problem.problem import Problem
 from pinnlab.programs import Inspect
 from pinnlab.provenance import provenance
 from pinnlab.record import Observation, Record, Stop
 from pinnlab.result import MASK, Cost, Result
-from pinnlab.routes import Job, Outcome, Tried, chosen, trained, try_routes
+from pinnlab.routes import try_routes
 from pinnlab.settings import read_settings, settings_table
 from pinnlab.solution import Solution, variables_on
 from pinnlab.team import ALONE, Team
+from pinnlab.training import trained
 from pinnlab.verify.against import Truth
 from pinnlab.verify.estimate import Estimate
 from pinnlab.verify.evidence import Evidence

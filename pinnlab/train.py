@@ -17,10 +17,11 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from pinnlab.best import Best
 from pinnlab.devices import replicated, single
+from pinnlab.fields import Model
 from pinnlab.nonfinite import find
 from pinnlab.programs import Inspect, Programs, Stage, compile_stage, compiled
 from pinnlab.record import Observation, Record, Stop
-from pinnlab.residual import LeastSquares, Model
+from pinnlab.residual import LeastSquares
 from pinnlab.snapshot import Position, Snapshot, filled, named
 
 

@@ -29,12 +29,12 @@ from pinnlab.record import Stop
 from pinnlab.report import members_line
 from pinnlab.residual import LeastSquares
 from pinnlab.result import MemberCheck
-from pinnlab.routes import prepare
 from pinnlab.settings import read_settings
 from pinnlab.solution import Solution
 from pinnlab.strategy import plan
 from pinnlab.system.system import build_system
 from pinnlab.train import Hooks, Limits, train
+from pinnlab.training import prepare
 
 
 DECAY = """

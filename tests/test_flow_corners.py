@@ -12,13 +12,13 @@ from cavity_reference import PARABOLA, UNIT, cavity_velocity
 
 from pinnlab import Solution, load_problem, loads_problem, solve
 from pinnlab.equation.jets import jets
+from pinnlab.fields import Model
 from pinnlab.grids import result_grid
 from pinnlab.network import Separable, Sum, in_arrays
 from pinnlab.newton.corners import singular_corners
 from pinnlab.newton.pointwise import Compiled
 from pinnlab.newton.route import solve_separable
 from pinnlab.probe import Probe
-from pinnlab.residual import Model
 from pinnlab.scaling import parameters_of
 from pinnlab.system.system import build_system
 from pinnlab.verify.estimate import Estimate, estimated

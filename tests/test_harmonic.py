@@ -10,7 +10,7 @@ from pinnlab.assembly import network_of
 from pinnlab.network import Separable
 from pinnlab.network.basis import decay, harmonics
 from pinnlab.newton import harmonic, route
-from pinnlab.newton.collocation import Collocation, Range
+from pinnlab.newton.collocation import Collocation
 from pinnlab.newton.harmonic import (
     Average,
     Harmonic,
@@ -20,6 +20,7 @@ from pinnlab.newton.harmonic import (
     coefficients,
 )
 from pinnlab.newton.mirror import mirrored
+from pinnlab.newton.numbers import Range
 from pinnlab.newton.pointwise import Compiled
 from pinnlab.newton.resolution import Resolution
 from pinnlab.newton.space import Space

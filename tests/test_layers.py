@@ -21,6 +21,7 @@ LAYERS = [
     {"grids", "provenance"},
     {"network", "optimizer"},
     {"fields", "numbering"},
+    {"rows"},
     {"residual"},
     {
         "scaling",
@@ -42,6 +43,8 @@ LAYERS = [
     {"keeper"},
     {"solution"},
     {"sources", "compare", "diagnosis"},
+    {"outcome"},
+    {"training"},
     {"routes"},
     {"solver", "classical", "plotting", "export"},
     {"ensemble"},

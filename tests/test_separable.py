@@ -9,13 +9,13 @@ from pinnlab import Solution, loads_problem, solve
 from pinnlab.equation.expression import Expression, terms
 from pinnlab.equation.jets import jets
 from pinnlab.evaluation import Evaluator, field_expressions
+from pinnlab.fields import Model
 from pinnlab.network import Separable
 from pinnlab.network.basis import chebyshev, harmonics, tail
 from pinnlab.newton import route
 from pinnlab.newton.memory import localized
 from pinnlab.newton.space import Space, radau_nodes
 from pinnlab.newton.structure import evolution_of
-from pinnlab.residual import Model
 from pinnlab.system.system import build_system
 
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from pinnlab import loads_problem
-from pinnlab.newton.collocation import Collocation, Numbers, Range
+from pinnlab.newton.collocation import Collocation
 from pinnlab.newton.curriculum import strengthened
+from pinnlab.newton.numbers import Numbers, Range
 from pinnlab.newton.pointwise import Compiled, Pointwise
 from pinnlab.newton.space import Space
 from pinnlab.newton.steady import _remaining, _wider

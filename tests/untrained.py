@@ -7,9 +7,9 @@ from synthetic import make_report
 
 from pinnlab import Solution, loads_problem
 from pinnlab.assembly import network_of
+from pinnlab.fields import Model
 from pinnlab.grids import ResultGrid
 from pinnlab.probe import Probe
-from pinnlab.residual import Model
 from pinnlab.result import Result
 from pinnlab.scaling import parameters_of
 from pinnlab.settings import read_settings, settings_table

@@ -13,8 +13,9 @@ from pinnlab.ensemble.programs import Layout, default_layout
 from pinnlab.ensemble.stack import difference, stacked
 from pinnlab.ensemble.train import Watch, train_members
 from pinnlab.keeper import Keeper
-from pinnlab.routes import Job, Outcome, Prepared, limits_of, trained_outcome
+from pinnlab.outcome import Job, Outcome
 from pinnlab.settings import settings_table
+from pinnlab.training import Prepared, limits_of, trained_outcome
 from pinnlab.verify.known import KnownError, error_of
 
 

@@ -7,8 +7,9 @@ from pinnlab.ensemble.member import Member
 from pinnlab.ensemble.train import Watch
 from pinnlab.ensemble.verification import Verifier
 from pinnlab.keeper import Keeper
+from pinnlab.outcome import Job, chosen
 from pinnlab.record import Observation, Stop
-from pinnlab.routes import Job, chosen, try_routes
+from pinnlab.routes import try_routes
 from pinnlab.settings import read_settings
 from pinnlab.solution import Solution
 

@@ -17,9 +17,10 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from pinnlab.ensemble.stack import stacked
 from pinnlab.optimizer import AbstractOptimizer
+from pinnlab.optimizer.known import Known
 from pinnlab.points import look
 from pinnlab.programs import Stage, advanced, compiled
-from pinnlab.residual import Known, LeastSquares
+from pinnlab.residual import LeastSquares
 
 
 AXIS = "member"

@@ -15,16 +15,11 @@ from pinnlab.ensemble.train import Watch
 from pinnlab.ensemble.verification import Verifier
 from pinnlab.errors import ProblemError, nearest
 from pinnlab.keeper import Keeper
+from pinnlab.outcome import Job, Outcome
 from pinnlab.problem.file import loads_problem
 from pinnlab.problem.problem import Problem
 from pinnlab.room import make_room
-from pinnlab.routes import (
-    Job,
-    Outcome,
-    Prepared,
-    only_trains,
-    prepare,
-)
+from pinnlab.routes import only_trains
 from pinnlab.settings import Settings, read_settings
 from pinnlab.solution import Solution
 from pinnlab.solver import (
@@ -36,6 +31,7 @@ from pinnlab.solver import (
 )
 from pinnlab.strategy import plan
 from pinnlab.system.system import System, build_system
+from pinnlab.training import Prepared, prepare
 from pinnlab.verify.preflight import Preflight, check
 
 

@@ -7,7 +7,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from pinnlab.residual import LeastSquares, Rows
+from pinnlab.residual import LeastSquares
+from pinnlab.rows import Rows
 
 
 Tree = TypeVar("Tree")

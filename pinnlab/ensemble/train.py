@@ -33,10 +33,11 @@ from pinnlab.ensemble.state import (
     restore,
     snapshot_of,
 )
+from pinnlab.fields import Model
 from pinnlab.nonfinite import find
 from pinnlab.programs import Stage, compiled
 from pinnlab.record import Observation, Record, Stop
-from pinnlab.residual import LeastSquares, Model
+from pinnlab.residual import LeastSquares
 from pinnlab.snapshot import Position, Snapshot, filled, named
 from pinnlab.train import RESTARTS, Limits, Pause, Trained, row_steps
 

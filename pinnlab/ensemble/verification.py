@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 import jax
 
 from pinnlab.assembly import network_of
+from pinnlab.fields import Model
 from pinnlab.grids import ResultGrid, result_grid
 from pinnlab.network import AbstractNetwork, Scaled
+from pinnlab.outcome import Job, Outcome
 from pinnlab.probe import Probe
 from pinnlab.problem.problem import Problem
 from pinnlab.record import Stop
-from pinnlab.residual import Model
-from pinnlab.routes import Job, Outcome
 from pinnlab.solution import Solution
 from pinnlab.solver import solution_of
 from pinnlab.verify.evidence import Evidence

@@ -4,14 +4,14 @@ The unknown numbers of a field are its coefficients of the separable functions, 
 those of the singular functions at corners.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
 import numpy as np
 import scipy.linalg
-from scipy.sparse.linalg import LinearOperator, lsqr
 
+from pinnlab.newton.least_squares import RCOND, damped, preconditioned, triangle_of
+from pinnlab.newton.numbers import Numbers, Range, Solved
 from pinnlab.newton.pointwise import Compiled, Pointwise
 from pinnlab.newton.space import Space
 from pinnlab.newton.weights import row_weights
@@ -22,8 +22,6 @@ from pinnlab.system.terms import Term
 
 MOST_STEPS = 12
 SHORTEST_STEP = 0.1
-RCOND = 1e-13
-LSQR_TOLERANCE, MOST_LSQR = 1e-9, 25
 DAMPING = 1e-9
 """Of the numbers relative to their columns, where singular functions are there: these
 are nearly sums of the others."""
@@ -32,26 +30,6 @@ SAMPLES = 12
 STALLED, SETTLED = 0.9, 1e-2
 """With these the numbers never settle: the steps end where the residual hardly falls,
 and have converged if the fields change by less than this."""
-
-
-@dataclass(frozen=True)
-class Range:
-    """The box of one slab: [dim] each."""
-
-    lower: np.ndarray
-    upper: np.ndarray
-
-    def points(self, unit: np.ndarray) -> np.ndarray:
-        """From [-1, 1]^dim."""
-        return self.lower + (self.upper - self.lower) * (unit + 1) / 2
-
-    def unit(self, points: np.ndarray) -> np.ndarray:
-        """To [-1, 1]^dim."""
-        return (2 * points - self.upper - self.lower) / (self.upper - self.lower)
-
-    def factor(self, orders: tuple[int, ...]) -> float:
-        """What a derivative by the scaled coordinates is multiplied with."""
-        return float(np.prod((2 / (self.upper - self.lower)) ** np.array(orders)))
 
 
 @dataclass
@@ -80,44 +58,8 @@ class Wanted:
     place: np.ndarray
 
 
-Multiply = Callable[..., tuple[np.ndarray, np.ndarray]]
-"""Gives Q'b and R."""
 Linearized = tuple[np.ndarray, np.ndarray]
 """Scaled Jacobian [rows, unknowns] and residual [rows]."""
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """Coefficients [fields, modes...] of one slab, and those of the singular functions,
-    [fields, singular]."""
-
-    modes: np.ndarray
-    singular: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
-
-    @property
-    def size(self) -> float:
-        """The norm of them all."""
-        return float(
-            np.hypot(np.linalg.norm(self.modes), np.linalg.norm(self.singular))
-        )
-
-
-@dataclass(frozen=True)
-class Solved:
-    """What was found for one slab.
-
-    - `residual`: the norm of all scaled rows, before and after.
-    - `converged`: whether the last step was small.
-    """
-
-    numbers: Numbers
-    residual: float
-    converged: bool
-
-    @property
-    def coefficients(self) -> np.ndarray:
-        """Those of the separable functions, [fields, modes...]."""
-        return self.numbers.modes
 
 
 class Collocation:
@@ -424,65 +366,3 @@ class Collocation:
                 rows = np.concatenate([rows, extra], axis=1)
             block.kept[key] = rows, rms
         return block.kept[key]
-
-
-def triangle_of(matrix: np.ndarray) -> np.ndarray | None:
-    """An upper triangle R with R'R = A'A nearly; None where columns are dependent.
-
-    Cholesky of the normal equations, whose rounding the preconditioned iteration mends;
-    by QR, five times slower, where they are too ill-conditioned.
-    """
-    size = np.linalg.norm(matrix, axis=0)
-    size[size == 0] = 1.0
-    square = matrix.T @ matrix
-    square /= size
-    square /= size[:, None]
-    try:
-        factor = scipy.linalg.cholesky(square, overwrite_a=True, check_finite=False)
-        return factor * size
-    except np.linalg.LinAlgError:
-        pass
-    if matrix.shape[0] < matrix.shape[1]:
-        return None
-    triangle = np.asarray(np.linalg.qr(matrix / size, mode="r"))
-    diagonal = np.abs(np.diag(triangle))
-    return triangle * size if diagonal.min() > RCOND * diagonal.max() else None
-
-
-def damped(matrix: np.ndarray, vector: np.ndarray, damping: float) -> np.ndarray:
-    """The minimizer of |matrix x - vector|^2 + damping^2 |size x|^2, with the norms of
-    the columns as `size`, by a QR factorization."""
-    size = np.linalg.norm(matrix, axis=0)
-    size[size == 0] = 1.0
-    rows, columns = matrix.shape
-    taller = np.zeros((rows + columns, columns))
-    np.divide(matrix, size, out=taller[:rows])
-    taller[rows:].flat[:: columns + 1] = damping
-    right = np.concatenate([vector, np.zeros(columns)])
-    multiply = cast(Multiply, scipy.linalg.qr_multiply)
-    turned, triangle = multiply(taller, right, mode="right", overwrite_a=True)
-    return scipy.linalg.solve_triangular(triangle, turned, check_finite=False) / size
-
-
-def preconditioned(
-    matrix: np.ndarray, vector: np.ndarray, triangle: np.ndarray
-) -> np.ndarray | None:
-    """The minimizer of |matrix x - vector| by LSQR (Paige & Saunders, 1982), with the
-    triangle of a matrix like it as preconditioner; None if that converges slowly."""
-    solve = scipy.linalg.solve_triangular
-
-    class Preconditioned(LinearOperator):
-        def _matvec(self, x: np.ndarray) -> np.ndarray:
-            return matrix @ solve(triangle, x, check_finite=False)
-
-        def _rmatvec(self, x: np.ndarray) -> np.ndarray:
-            return solve(triangle, matrix.T @ x, trans=1, check_finite=False)
-
-    found = lsqr(
-        Preconditioned(np.dtype(float), matrix.shape),
-        vector,
-        atol=LSQR_TOLERANCE,
-        btol=LSQR_TOLERANCE,
-        iter_lim=MOST_LSQR,
-    )
-    return solve(triangle, found[0]) if found[1] in (0, 1, 2) else None

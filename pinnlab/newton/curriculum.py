@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from pinnlab.newton.collocation import Collocation, Numbers, Solved
+from pinnlab.newton.collocation import Collocation
+from pinnlab.newton.numbers import Numbers, Solved
 from pinnlab.newton.pointwise import Pointwise
 
 

@@ -14,7 +14,7 @@ from scipy.sparse.linalg import LinearOperator, gmres
 
 from pinnlab.equation.expression import Coordinate, Expression, Partial
 from pinnlab.equation.structure import partials
-from pinnlab.newton.collocation import Numbers, Range, Solved
+from pinnlab.newton.numbers import Numbers, Range, Solved
 from pinnlab.newton.pointwise import Compiled
 from pinnlab.newton.space import Space
 from pinnlab.newton.structure import Evolution

@@ -7,8 +7,9 @@ import numpy as np
 
 from pinnlab.network.basis import tail
 from pinnlab.newton import harmonic
-from pinnlab.newton.collocation import Collocation, Range, Solved
+from pinnlab.newton.collocation import Collocation
 from pinnlab.newton.harmonic import Harmonic, Rows
+from pinnlab.newton.numbers import Range, Solved
 from pinnlab.newton.pointwise import Compiled
 from pinnlab.newton.resolution import Resolution
 from pinnlab.newton.space import MORE, Space, odd

@@ -6,13 +6,16 @@ which is several times smaller: the estimate by refinement of classical methods.
 
 import math
 import time
+from dataclasses import dataclass
 
 import numpy as np
 
 from pinnlab.network import AbstractNetwork, LaplaceCorners, Separable, Sum
-from pinnlab.newton.collocation import DAMPING, Collocation, Numbers, damped
+from pinnlab.newton.collocation import DAMPING, Collocation
 from pinnlab.newton.corners import singular_corners
+from pinnlab.newton.least_squares import damped
 from pinnlab.newton.memory import localized
+from pinnlab.newton.numbers import Numbers
 from pinnlab.newton.pointwise import Compiled
 from pinnlab.newton.space import Space, more_modes
 from pinnlab.singular.networks import joined_corners
@@ -30,33 +33,41 @@ BETTER_USED = 1.5
 """By how much larger steps use the machine better than that one; measured: 1.9."""
 
 
-def is_steady_solution(system: System, network: AbstractNetwork) -> bool:
-    """Whether a network is what `solve_steady` found, all in one piece."""
-    parts = network.networks if isinstance(network, Sum) else (network,)
-    known = isinstance(parts[0], Separable) and all(
-        isinstance(p, LaplaceCorners) for p in parts[1:]
-    )
-    return known and "t" not in system.coordinates and localized(system) is system
+@dataclass(frozen=True)
+class Parts:
+    """What `solve_steady` found, all in one piece, with the functions at corners."""
+
+    separable: Separable
+    corners: LaplaceCorners | None
+
+
+def parts_of(system: System, network: AbstractNetwork) -> Parts | None:
+    """The parts of the network of a steady solution; None for other networks."""
+    if "t" in system.coordinates or localized(system) is not system:
+        return None
+    match network:
+        case Separable():
+            return Parts(network, None)
+        case Sum(networks=(Separable() as separable, LaplaceCorners() as corners)):
+            return Parts(separable, corners)
+    return None
 
 
 def refined(
-    system: System, network: AbstractNetwork, points: np.ndarray, seconds: float
+    system: System, parts: Parts, points: np.ndarray, seconds: float
 ) -> np.ndarray | str:
     """The fields of a finer solution.
 
     **Arguments:**
 
-    - `network`: one of which `is_steady_solution` holds.
     - `points`: [m, dim].
     - `seconds`: that the step may take, by an estimate.
 
     **Returns:** the fields [m, fields], or why there are none.
     """
     compiled = Compiled(system)
-    separable, *rest = network.networks if isinstance(network, Sum) else (network,)
-    assert isinstance(separable, Separable)
-    found = np.asarray(separable.coefficients)[0]
-    corners = singular_corners(system, compiled) if rest else ()
+    found = np.asarray(parts.separable.coefficients)[0]
+    corners = () if parts.corners is None else singular_corners(system, compiled)
     periodic = system.joined
     modes = tuple(
         more_modes(n, i in periodic, GROWTH) for i, n in enumerate(found.shape[1:])
@@ -67,8 +78,8 @@ def refined(
     if _work(collocation.rows, collocation.unknowns) > _affordable(seconds):
         return f"there is no time for {' x '.join(map(str, modes))} modes"
     singular = np.zeros((len(found), 0))
-    if corners:
-        singular = joined_corners(corners, rest[0])
+    if parts.corners is not None:
+        singular = joined_corners(corners, parts.corners)
     pads = [(0, m - n) for m, n in zip(modes, found.shape[1:], strict=True)]
     first = Numbers(np.pad(found, [(0, 0), *pads]), singular)
     better, before, after = collocation.stepped(first)

@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from pinnlab.network import AbstractNetwork, Separable, Sum, blank_corners
-from pinnlab.newton.collocation import Numbers
 from pinnlab.newton.corners import singular_corners
 from pinnlab.newton.march import March, Slabs
 from pinnlab.newton.memory import localized
+from pinnlab.newton.numbers import Numbers
 from pinnlab.newton.pointwise import Compiled
 from pinnlab.newton.steady import solve_steady
 from pinnlab.newton.structure import Evolution, evolution_of, is_local

@@ -9,8 +9,9 @@ from collections.abc import Callable
 import numpy as np
 
 from pinnlab.network.basis import tail
-from pinnlab.newton.collocation import Collocation, Numbers, Solved
+from pinnlab.newton.collocation import Collocation
 from pinnlab.newton.curriculum import strengthened
+from pinnlab.newton.numbers import Numbers, Solved
 from pinnlab.newton.pointwise import Compiled
 from pinnlab.newton.space import Space, more_modes, odd
 from pinnlab.singular.corners import Corner

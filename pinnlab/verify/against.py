@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pinnlab.fields import Model
 from pinnlab.metrics import maximum_error, relative_l2
 from pinnlab.probe import Probe
 from pinnlab.reference.reference import Reference
-from pinnlab.residual import Model
 from pinnlab.result import FieldError
 from pinnlab.system.arrays import array_values
 from pinnlab.system.system import System

@@ -15,16 +15,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pinnlab.fields import Model
 from pinnlab.linear.box import FULL
 from pinnlab.linear.search import Search
 from pinnlab.linear.solver import Solved, sheet, sizes_of_data, unexplained
-from pinnlab.network import Sum
 from pinnlab.newton.pointwise import Pointwise
-from pinnlab.newton.refined import is_steady_solution, refined
+from pinnlab.newton.refined import Parts, parts_of, refined
 from pinnlab.newton.structure import is_local
 from pinnlab.newton.tangent import next_iterate, tangent
 from pinnlab.probe import Probe
-from pinnlab.residual import Model
 from pinnlab.result import FieldEstimate
 from pinnlab.system.forms import LinearForm, linear_form
 from pinnlab.system.system import System
@@ -109,30 +108,33 @@ def estimated(
         return f"the error equation is solved in at most {FULL} coordinates"
     if not (system.is_linear or is_local(system)):
         return "the equations have nonlinear integrals or are Python functions"
-    steady = is_steady_solution(system, model.network)
+    steady = parts_of(system, model.network)
     # The features of the error equation have no singular functions.
-    if steady and isinstance(model.network, Sum):
-        return finer_solution(probe, model, grid, seconds)
+    if steady is not None and steady.corners is not None:
+        return finer_solution(probe, model, steady, grid, seconds)
     searching = min(seconds, SEARCHED)
     found, share = "", 0.0
     if residual > ROUNDING:
         found, share = error_estimate(probe, model, grid, FIRST * searching), FIRST
         if isinstance(found, Estimate):
             return found
-    if steady:
-        second = finer_solution(probe, model, grid, seconds - share * searching)
-    else:
-        goal = max(residual, FINEST)
-        rest = (1 - share) * searching
+    if steady is None:
+        rest, goal = (1 - share) * searching, max(residual, FINEST)
         second = second_solution(probe, model, grid, rest, goal)
+    else:
+        rest = seconds - share * searching
+        second = finer_solution(probe, model, steady, grid, rest)
     return found if found and isinstance(second, str) else second
 
 
 def finer_solution(
-    probe: Probe, model: Model, grid: np.ndarray, seconds: float
+    probe: Probe, model: Model, parts: Parts, grid: np.ndarray, seconds: float
 ) -> Estimate | str:
-    """Estimate the errors of a steady separable solution by one with more modes."""
-    better = refined(probe.system, model.network, grid, seconds)
+    """Estimate the errors of a steady separable solution by one with more modes.
+
+    `parts`: those of the model's network; the other arguments are those of `estimated`.
+    """
+    better = refined(probe.system, parts, grid, seconds)
     if isinstance(better, str):
         return better
     ours = probe.fields(model, grid)

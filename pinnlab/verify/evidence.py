@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pinnlab.fields import Model
 from pinnlab.probe import Probe
-from pinnlab.residual import Model
 from pinnlab.result import (
     ConditionCheck,
     EquationCheck,

@@ -7,7 +7,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from pinnlab.evaluation import Evaluator, field_expressions, term_sizes
-from pinnlab.residual import Model, Rows, make_rows
+from pinnlab.fields import Model
+from pinnlab.rows import Rows, make_rows
 from pinnlab.sampling import sample
 from pinnlab.scaling import parameters_of
 from pinnlab.system.arrays import array_values

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from pinnlab.fields import Model
 from pinnlab.probe import Probe
-from pinnlab.residual import Model
 from pinnlab.result import ReferenceCheck
 from pinnlab.system.system import System
 from pinnlab.verify.against import (

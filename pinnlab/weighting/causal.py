@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from pinnlab.residual import Block, LeastSquares
+from pinnlab.residual import LeastSquares
+from pinnlab.rows import Block
 from pinnlab.weighting.emphasis import emphasized
 
 

@@ -6,7 +6,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from pinnlab.residual import Block, LeastSquares, Model
+from pinnlab.fields import Model
+from pinnlab.residual import LeastSquares
+from pinnlab.rows import Block
 
 
 Factors = Callable[[Block, Float[Array, " points"]], Float[Array, " points"]]
