@@ -92,22 +92,20 @@ def a_flow(flux: str, initial: str, wall: str):
 
 
 def a_slab(coordinates, march, modes):
-    """The first slab of WAVES by both solvers: [fields, modes...] each."""
+    """WAVES, a space for it, and the first slab with its lift [fields, modes...]."""
     text = WAVES.replace("COORDINATES", coordinates)
     system = build_system(loads_problem(text, "waves"), "rows")
     space = Space(modes, (1 - march,), march, (1, 1))
-    rows = Rows(system.equations, space.nodes(march), space.unknown(0))
     lift = np.zeros((2, *modes))
     first = np.moveaxis(lift, 1 + march, 1)
     first[0, 0, 1], first[1, 0, 0], first[1, 0, 2] = -1, 0.5, -1
     upper = np.array([0.2, 2 * np.pi] if march == 0 else [2 * np.pi, 0.2])
-    box = Range(np.zeros(2), upper)
-    fast = Harmonic(system, space, rows, Compiled(system)).solve(box, lift, 1e-11)
-    dense = Collocation(system, space, [system.equations], Compiled(system)).solve(
-        box, lift, 1e-11
-    )
-    assert fast.converged and dense.converged
-    return fast.coefficients, dense.coefficients
+    return system, space, Range(np.zeros(2), upper), lift
+
+
+def harmonic_of(system, space):
+    rows = Rows(system.equations, space.nodes(space.march), space.unknown(0))
+    return Harmonic(system, space, rows, Compiled(system))
 
 
 @pytest.mark.parametrize(
@@ -120,9 +118,46 @@ def a_slab(coordinates, march, modes):
 def test_gmres_over_harmonics_finds_what_the_dense_matrix_does(
     coordinates, march, modes
 ):
-    fast, dense = a_slab(coordinates, march, modes)
+    system, space, box, lift = a_slab(coordinates, march, modes)
+    solvers = (
+        harmonic_of(system, space),
+        Collocation(system, space, [system.equations], Compiled(system)),
+    )
+    found = [s.solve(box, lift, 1e-11) for s in solvers]
+    assert all(f.converged for f in found)
+    fast, dense = (f.coefficients for f in found)
     # Both hold the equations at the same times; they differ by what 20 harmonics lack.
     assert np.linalg.norm(fast - dense) < 1e-9 * np.linalg.norm(dense)
+
+
+def test_the_preconditioner_of_one_slab_serves_the_next(monkeypatch):
+    system, space, box, lift = a_slab("t = [0, 1], x = [0, '2*pi']", 0, (8, 41))
+    made = list[Range]()
+    whole = Average.__init__
+
+    def counted(self, harmonic, box, mean):
+        made.append(box)
+        whole(self, harmonic, box, mean)
+
+    monkeypatch.setattr(Average, "__init__", counted)
+    monkeypatch.setattr(harmonic, "FEW_INNER", 60)
+    solver = harmonic_of(system, space)
+    first = solver.solve(box, lift, 1e-11)
+    shift = np.array([0.2, 0.0])
+    later, other = Range(box.lower + shift, box.upper + shift), 1.5 * lift
+    again = solver.solve(later, other, 1e-11)
+    fresh = harmonic_of(system, space).solve(later, other, 1e-11)
+    assert made == [box, later]
+    assert first.converged and again.converged
+    size = np.linalg.norm(fresh.coefficients)
+    assert np.linalg.norm(again.coefficients - fresh.coefficients) < 1e-10 * size
+    # Another length, or one that takes many iterations, has its own.
+    longer = Range(box.lower, box.upper + shift)
+    solver.solve(longer, lift, 1e-11)
+    monkeypatch.setattr(harmonic, "FEW_INNER", 0)
+    solver.solve(longer, lift, 1e-11)
+    solver.solve(longer, lift, 1e-11)
+    assert made == [box, later, longer, longer]
 
 
 def test_amplitudes_are_those_of_the_harmonics():

@@ -32,6 +32,8 @@ at which initial data are sampled."""
 MOST_STEPS = 12
 FORCING, MOST_INNER = 1e-3, 60
 """By what GMRES lowers the correction in each step, and its most iterations."""
+FEW_INNER = 6
+"""A preconditioner that needed more iterations is not kept for the next slab."""
 ROUNDING = 1e-13
 CONTRACTS = 0.5
 """A step that lowers the correction by less has reached rounding, or diverges."""
@@ -88,14 +90,29 @@ class Harmonic:
         line = -1 + 2 * np.arange(self.count) / self.count
         both = [g.ravel() for g in np.meshgrid(rows.place, line, indexing="ij")]
         self.unit = np.stack(both if march == 0 else both[::-1], axis=1)
+        self.kept: Average | None = None
 
     def solve(self, box: Range, lift: np.ndarray, tolerance: float) -> Solved:
-        """Newton from the lift until the correction is below the tolerance."""
+        """Newton from the lift until the correction is below the tolerance.
+
+        The preconditioner of the slab before serves again while it is good.
+        """
+        kept = self.kept
+        if kept is not None and kept.suits(box):
+            found = self._solved(box, lift, tolerance, kept)
+            if found.converged:
+                return found
+        return self._solved(box, lift, tolerance, None)
+
+    def _solved(
+        self, box: Range, lift: np.ndarray, tolerance: float, average: "Average | None"
+    ) -> Solved:
+        self.kept = None
         points = box.points(self.unit)
         for name, value in self.rows.terms[0].place.fixed:
             points[:, self.system.coordinates.index(name)] = value
         now = amplitudes(lift, self.march)
-        measure, average = np.inf, None
+        measure, inner = np.inf, 0
         for _ in range(MOST_STEPS):
             residual, slopes = self._linearized(points, box, now)
             if average is None:
@@ -107,8 +124,11 @@ class Harmonic:
             last, measure = measure, float(np.linalg.norm(right)) / size
             if not measure <= CONTRACTS * last or measure <= 0.1 * tolerance:
                 break
-            move = _step(average, slopes, right, 0.01 * tolerance * size)
+            move, count = _step(average, slopes, right, 0.01 * tolerance * size)
+            inner = max(inner, count)
             now = now + self.rows.unknown @ move
+        if inner <= FEW_INNER:
+            self.kept = average
         numbers = Numbers(coefficients(now, self.march))
         return Solved(numbers, measure, measure <= tolerance)
 
@@ -166,7 +186,7 @@ class Average:
     """
 
     def __init__(self, harmonic: Harmonic, box: Range, mean: np.ndarray):
-        self.harmonic, self.mean = harmonic, mean
+        self.harmonic, self.mean, self.size = harmonic, mean, box.upper - box.lower
         self.partials = harmonic.pointwise.partials
         self.places = [
             harmonic.place(p, box) @ harmonic.rows.unknown for p in self.partials
@@ -174,6 +194,10 @@ class Average:
         fields, numbers = len(harmonic.system.fields), harmonic.rows.unknown.shape[1]
         self.unknown = (fields, numbers, harmonic.most + 1)
         self.inverses = self._inverses()
+
+    def suits(self, box: Range) -> bool:
+        """Whether another slab is as long."""
+        return np.allclose(box.upper - box.lower, self.size, rtol=1e-12)
 
     def _inverses(self) -> np.ndarray:
         """[harmonics, n, n], n for the equations times the times."""
@@ -230,14 +254,16 @@ class Rest(LinearOperator):
 
 def _step(
     average: Average, slopes: np.ndarray, right: np.ndarray, enough: float
-) -> np.ndarray:
-    """Newton's step [fields, unknown, harmonics] by GMRES."""
+) -> tuple[np.ndarray, int]:
+    """Newton's step [fields, unknown, harmonics] by GMRES, and its iterations."""
+    norms = list[float]()
     found, _ = gmres(
         Rest(average, slopes),
         np.ascontiguousarray(right).ravel().view(float),
         rtol=FORCING, atol=enough, restart=MOST_INNER, maxiter=1,
+        callback=norms.append, callback_type="pr_norm",
     )  # fmt: skip
-    return found.view(complex).reshape(right.shape)
+    return found.view(complex).reshape(right.shape), len(norms)
 
 
 def amplitudes(coefficients: np.ndarray, march: int) -> np.ndarray:
