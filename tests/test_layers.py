@@ -46,6 +46,8 @@ LAYERS = [
     {"outcome"},
     {"training"},
     {"routes"},
+    {"solved"},
+    {"verification"},
     {"solver", "classical", "plotting", "export"},
     {"ensemble"},
     {"sweep"},

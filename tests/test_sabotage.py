@@ -11,7 +11,7 @@ from pinnlab.errors import ProblemError
 from pinnlab.grids import result_grid
 from pinnlab.network import Separable
 from pinnlab.probe import Probe
-from pinnlab.verify import verified
+from pinnlab.verify import estimate, verified
 from pinnlab.verify.against import reference_truth
 from pinnlab.verify.classical import Classical, classical
 from pinnlab.verify.verdict import judge
@@ -80,7 +80,7 @@ class Bench:
         chosen = beside or self.beside
         with pytest.MonkeyPatch.context() as patch, jax.enable_x64(True):
             patch.setattr(verified, "finer", lambda first, *_: first)
-            patch.setattr(verified, "ESTIMATE_SECONDS", 3.0)
+            patch.setattr(estimate, "SEARCHED", 3.0)
             truth = None
             if chosen.reference is not None:
                 truth = reference_truth(chosen.reference, self.grid)

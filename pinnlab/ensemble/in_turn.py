@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pinnlab.ensemble.member import Member
 from pinnlab.ensemble.train import Watch
-from pinnlab.ensemble.verification import Verifier
 from pinnlab.keeper import Keeper
-from pinnlab.outcome import Job, chosen
+from pinnlab.outcome import Job
 from pinnlab.record import Observation, Stop
 from pinnlab.routes import try_routes
 from pinnlab.settings import read_settings
 from pinnlab.solution import Solution
+from pinnlab.verification import Verifier
 
 
 def solved_in_turn(
@@ -56,8 +56,7 @@ def solved_in_turn(
                 raise
             return
         left -= tried.record.train_seconds
-        outcome = chosen(tried)
-        solution = verifiers[id(m.problem)].verified(outcome, own)
+        solution = verifiers[id(m.problem)].verified(tried, own)
         yield solution
         if solution.result.attributes["stop"] == Stop.INTERRUPTED.value:
             return

@@ -12,10 +12,9 @@ from pinnlab.ensemble.in_turn import solved_in_turn
 from pinnlab.ensemble.member import Member
 from pinnlab.ensemble.programs import Layout
 from pinnlab.ensemble.train import Watch
-from pinnlab.ensemble.verification import Verifier
 from pinnlab.errors import ProblemError, nearest
 from pinnlab.keeper import Keeper
-from pinnlab.outcome import Job, Outcome
+from pinnlab.outcome import Job, Outcome, Tried
 from pinnlab.problem.file import loads_problem
 from pinnlab.problem.problem import Problem
 from pinnlab.room import make_room
@@ -25,13 +24,13 @@ from pinnlab.solution import Solution
 from pinnlab.solver import (
     DEFAULT_BUDGET,
     DEFAULT_TARGET,
-    LEAST_VERIFICATION,
     Progress,
     observer,
 )
 from pinnlab.strategy import plan
 from pinnlab.system.system import System, build_system
 from pinnlab.training import Prepared, prepare
+from pinnlab.verification import Verifier, seconds_of
 from pinnlab.verify.preflight import Preflight, check
 
 
@@ -160,7 +159,7 @@ def solve_members(
         if examined[id(p)].errors:
             raise ProblemError("\n".join(examined[id(p)].errors), file=p.file)
         _check_stages(p)
-    seconds = max(LEAST_VERIFICATION, budget / 2) / len(problems) if reference else 0.0
+    seconds = seconds_of(budget) / len(problems) if reference else 0.0
     solutions: list[Solution | FloatingPointError] = []
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
         verifiers = {
@@ -228,5 +227,6 @@ def _verified(
     good = {i: f for i, f in enumerate(found) if isinstance(f, Outcome)}
     for i in sorted(good, key=lambda i: good[i].heldout):
         own = dataclasses.replace(job, seed=members[i].seed)
-        solved[i] = verifiers[id(members[i].problem)].verified(good[i], own)
+        tried = Tried([good[i]], good[i].record)
+        solved[i] = verifiers[id(members[i].problem)].verified(tried, own)
     return [solved.get(i, f) for i, f in enumerate(found)]  # pyright: ignore[reportReturnType]

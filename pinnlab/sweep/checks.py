@@ -8,10 +8,10 @@ from pinnlab.errors import ProblemError
 from pinnlab.grids import CLOUD, GRID
 from pinnlab.problem.file import loads_problem
 from pinnlab.problem.problem import Problem
-from pinnlab.solver import LEAST_VERIFICATION
 from pinnlab.sweep.folder import State, files, state
 from pinnlab.sweep.plan import Plan, Run, described
 from pinnlab.sweep.sharing import Batch
+from pinnlab.verification import seconds_of
 from pinnlab.verify.preflight import check
 
 
@@ -88,7 +88,7 @@ def longest_span(run: Run) -> float:
 
 def verification(run: Run) -> float:
     """Seconds that the classical reference of a run may take."""
-    return max(LEAST_VERIFICATION, run.budget / 2) if run.reference else 0.0
+    return seconds_of(run.budget) if run.reference else 0.0
 
 
 def _warnings(run: Run) -> tuple[str, ...]:
