@@ -6,21 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from pinnlab.linear.box import FULL, TOGETHER, Box
+from pinnlab.network.sines import Sines
 from pinnlab.sampling import unit_points
 from pinnlab.system.forms import LinearForm, Piece
 
 
 @dataclass(frozen=True)
-class Features:
-    """N features of the coordinates scaled to [-1, 1].
-
-    `frequencies` [N, dim], `phases` [N]; `lower`, `upper` [dim] are the box.
-    """
-
-    frequencies: np.ndarray
-    phases: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
+class Features(Sines):
+    """Sines as features of a linear problem."""
 
     @property
     def count(self) -> int:
@@ -38,16 +31,9 @@ class Features:
         return np.sin(angles, out=angles) @ coefficients.T
 
     def waves(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """sin and cos of every feature's angle at [n, dim] points: [n, N] each."""
+        """sin and cos of every angle at [n, dim] points: [n, N] each."""
         angles = self.angles(points)
         return np.sin(angles), np.cos(angles)
-
-    def angles(self, points: np.ndarray) -> np.ndarray:
-        """w . x + b of every feature at [n, dim] points: [n, N]."""
-        scaled = (2 * points - self.upper - self.lower) / (self.upper - self.lower)
-        angles = scaled @ self.frequencies.T
-        angles += self.phases
-        return angles
 
     def on(self, lower: np.ndarray, upper: np.ndarray) -> "Features":
         """The same functions with another box scaled to [-1, 1]."""
@@ -55,12 +41,6 @@ class Features:
         shift = (upper + lower - self.upper - self.lower) / (self.upper - self.lower)
         phases = self.phases + self.frequencies @ shift
         return Features(self.frequencies * slope, phases, lower, upper)
-
-    def factor(self, orders: tuple[int, ...]) -> np.ndarray:
-        """What d^orders multiplies the sine (or cosine, at odd order) with: [N]."""
-        sign = -1.0 if sum(orders) % 4 in (2, 3) else 1.0
-        slope = 2 * self.frequencies / (self.upper - self.lower)
-        return sign * np.prod(slope ** np.array(orders), axis=1)
 
     def matrix(self, form: LinearForm, fields: tuple[str, ...]) -> np.ndarray:
         """The rows of a form, [n, fields * N]."""

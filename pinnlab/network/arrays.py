@@ -18,6 +18,7 @@ from pinnlab.network.mlp import MLP
 from pinnlab.network.pieces import Piecewise, Sum
 from pinnlab.network.plane import PlaneFunctions, functions_around
 from pinnlab.network.separable import Separable
+from pinnlab.network.sines import Sines
 from pinnlab.network.singular import laplace_functions
 
 
@@ -121,27 +122,23 @@ def _sines(network: MLP) -> Derivative | None:
         return None
     lower, upper = np.array(network.features.lower), np.array(network.features.upper)
     hidden, last = network.layers
-    slopes = 2 / (upper - lower)
-    matrix, bias = np.asarray(hidden.matrix), np.asarray(hidden.bias)
+    sines = Sines(np.asarray(hidden.matrix), np.asarray(hidden.bias), lower, upper)
     weights = np.asarray(last.matrix) * np.array(network.scales)[:, None]
     level = np.asarray(last.bias) * np.array(network.scales)
 
     def waves(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        scaled = (2 * points - upper - lower) / (upper - lower)
-        angles = np.tile(bias, (len(points), 1))
-        for z, row in zip(scaled.T, matrix.T, strict=True):
+        # A product of matrices rounds otherwise for a point alone than among others.
+        angles = np.tile(sines.phases, (len(points), 1))
+        for z, row in zip(sines.scaled(points).T, sines.frequencies.T, strict=True):
             angles += z[:, None] * row
         return np.sin(angles), np.cos(angles)
 
     remembered = _Last(waves)
 
     def derivative(points: np.ndarray, output: int, orders: tuple[int, ...]):
-        order = sum(orders)
-        wave = remembered(points)[order % 2]
-        factor = np.prod((slopes * matrix) ** np.array(orders), axis=1)
-        factor = -factor if order % 4 in (2, 3) else factor
-        found = np.sum(wave * (factor * weights[output]), axis=1)
-        return found if order else found + level[output]
+        wave = remembered(points)[sum(orders) % 2]
+        found = np.sum(wave * (sines.factor(orders) * weights[output]), axis=1)
+        return found if any(orders) else found + level[output]
 
     return derivative
 
