@@ -1,5 +1,6 @@
 """Files that are whole or not there: written beside their final name, then renamed."""
 
+import glob
 import itertools
 import os
 import secrets
@@ -30,6 +31,11 @@ def replacing(path: Path, *, force: bool) -> Iterator[Path]:
             _set_aside(path)
         os.replace(draft, path)
         _flush(path.parent)
+
+
+def set_aside(path: Path) -> set[Path]:
+    """The files of this name that were moved aside so far."""
+    return set(path.parent.glob(f"{glob.escape(path.stem)}.*{path.suffix}"))
 
 
 def check_writable(path: str | Path) -> None:

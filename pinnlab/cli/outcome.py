@@ -1,6 +1,5 @@
 """What is left of a run: the result file, the picture, the report, the exit status."""
 
-import glob
 import json
 import os
 import tempfile
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from pinnlab.atomic import set_aside
 from pinnlab.cli.terminal import Status, console, leave
 from pinnlab.errors import ProblemError
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def save(solution: "Solution", path: Path, force: bool, as_json: bool) -> None:
     """Write the result; where it cannot be written any more, somewhere else."""
-    before = _kept(path)
+    before = set_aside(path)
     try:
         solution.save(path, force=force)
     except (OSError, ProblemError) as error:
@@ -30,13 +30,8 @@ def save(solution: "Solution", path: Path, force: bool, as_json: bool) -> None:
         known = isinstance(error, OSError) and error.errno
         reason = f"cannot write {path}: {os.strerror(known)}" if known else str(error)
         leave(Status.FAILED, f"failed: {reason}\nthe result is in {rescue}", as_json)
-    for earlier in _kept(path) - before:
+    for earlier in set_aside(path) - before:
         typer.echo(f"{path} was there already: it is {earlier} now", err=True)
-
-
-def _kept(path: Path) -> set[Path]:
-    """Earlier results of the same name that were moved aside."""
-    return set(path.parent.glob(f"{glob.escape(path.stem)}.*{path.suffix}"))
 
 
 def draw(solution: "Solution", path: Path) -> None:
