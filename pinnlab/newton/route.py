@@ -17,6 +17,7 @@ from pinnlab.newton.numbers import Numbers
 from pinnlab.newton.pointwise import Compiled
 from pinnlab.newton.steady import solve_steady
 from pinnlab.newton.structure import Evolution, evolution_of, is_local
+from pinnlab.newton.velocity import with_velocities
 from pinnlab.record import Observation, Record
 from pinnlab.singular.corners import Corner
 from pinnlab.singular.networks import corner_words, corners_network, split_by_corner
@@ -89,6 +90,9 @@ def solve_separable(
     asked = longer or system
     system = localized(asked)
     evolution = evolution_of(system)
+    if evolution is not None:
+        system = with_velocities(system, evolution)
+        evolution = evolution_of(system)
     compiled = Compiled(system)
     clock = compiled.clock
 
