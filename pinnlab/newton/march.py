@@ -114,7 +114,7 @@ class March:
                 continue
             edges.append(end if length == left else edges[-1] + length)
             found.append(solved.coefficients)
-            data = self._traces(solver.space, solved.coefficients, 1.0, length)
+            data = self._traces(solver.space, solved.coefficients, 1.0)
             self.tell(len(found), solved.residual)
             now = self.clock.spent
             self.slab_seconds = _smoothed(self.slab_seconds, now - accepted)
@@ -169,12 +169,8 @@ class March:
         lower, upper = self.lower.copy(), self.upper.copy()
         axis = self.evolution.axis
         lower[axis], upper[axis] = start, start + length
-        scaled = [_scaled(d, length) for d in data]
         lift = np.stack(
-            [
-                np.moveaxis(solver.space.lift(f, d), 0, axis)
-                for f, d in enumerate(scaled)
-            ]
+            [np.moveaxis(solver.space.lift(f, d), 0, axis) for f, d in enumerate(data)]
         )
         return solver.solve(Range(lower, upper), lift, self.tolerance)
 
@@ -214,50 +210,37 @@ class March:
             for i in range(len(self.lower))
         )
         modes = (*modes[:axis], self.evolution.modes, *modes[axis + 1 :])
-        length = float(self.upper[axis] - self.lower[axis])
         while True:
             space, fitted = self._fitted(modes)
             wider = self.resolution.wider(fitted, modes)
             if wider is None:
-                return modes, self._traces(space, fitted, -1.0, length)
+                return modes, self._traces(space, fitted, -1.0)
             modes = wider
 
     def _fitted(self, modes: tuple[int, ...]) -> tuple[Space, np.ndarray]:
         """Initial data in one space: the initial conditions by least squares."""
-        axis, initial = self.evolution.axis, self.evolution.initial
-        known = max(initial)
-        modes = (*modes[:axis], known, *modes[axis + 1 :])
-        space = Space(modes, self.periodic, axis, (0,) * len(initial))
+        axis, fields = self.evolution.axis, len(self.system.fields)
+        modes = (*modes[:axis], 1, *modes[axis + 1 :])
+        space = Space(modes, self.periodic, axis, (0,) * fields)
         start = self.evolution.start
         if self.fast:
-            rows = Rows(start, np.full(1, -1.0), np.eye(known), harmonic.SAMPLES)
+            rows = Rows(start, np.full(1, -1.0), np.eye(1), harmonic.SAMPLES)
             solver = Harmonic(self.system, space, rows, self.compiled)
         else:
             space = replace(space, march=None)
             groups = [(t,) for t in start]
             solver = Collocation(self.system, space, groups, self.compiled)
-        lift = np.zeros((len(initial), *modes))
+        lift = np.zeros((fields, *modes))
         box = Range(self.lower, self.upper)
         return space, solver.solve(box, lift, self.tolerance).coefficients
 
     def _traces(
-        self, space: Space, coefficients: np.ndarray, place: float, length: float
+        self, space: Space, coefficients: np.ndarray, place: float
     ) -> list[np.ndarray]:
-        """Value and velocity of each field at a slab's start (-1) or end (1).
-
-        **Returns:** [initial, modes...] by field.
-        """
+        """Each field at a slab's start (-1) or end (1), [modes...]."""
         axis = self.evolution.axis
-        rows = [
-            space.functions(axis, np.array([place]), order)[0] * (2 / length) ** order
-            for order in range(max(self.evolution.initial))
-        ]
-        return [
-            np.stack(
-                [np.tensordot(r, c, axes=(0, axis)) for r in rows[: max(known, 1)]]
-            )
-            for c, known in zip(coefficients, self.evolution.initial, strict=True)
-        ]
+        row = space.functions(axis, np.array([place]), 0)[0]
+        return [np.tensordot(row, c, axes=(0, axis)) for c in coefficients]
 
 
 def _smoothed(before: float, now: float) -> float:
@@ -265,15 +248,8 @@ def _smoothed(before: float, now: float) -> float:
     return before + RECENT * (now - before) if before else now
 
 
-def _scaled(data: np.ndarray, length: float) -> np.ndarray:
-    """Initial data by the scaled coordinate of a slab of this length."""
-    powers = (length / 2) ** np.arange(len(data))
-    return data * powers.reshape(-1, *(1,) * (data.ndim - 1))
-
-
 def _resized(data: np.ndarray, modes: tuple[int, ...], axis: int) -> np.ndarray:
     """The same data with more modes, or with the higher ones left out."""
     shape = [m for i, m in enumerate(modes) if i != axis]
-    widths = [(0, max(m - n, 0)) for m, n in zip(shape, data.shape[1:], strict=True)]
-    cut = tuple(slice(m) for m in shape)
-    return np.pad(data, [(0, 0), *widths])[(slice(None), *cut)]
+    widths = [(0, max(m - n, 0)) for m, n in zip(shape, data.shape, strict=True)]
+    return np.pad(data, widths)[tuple(slice(m) for m in shape)]

@@ -1,8 +1,8 @@
 """The space of separable functions on one slab: modes, nodes, what its start knows.
 
 Along the marching coordinate the unknown part of a field vanishes at the slab's start
-as far as the initial data say (value, velocity), so that slabs continue each other
-exactly; collocation nodes are those of Radau (the stiff, right ones; Hairer & Wanner,
+where initial data say what it is there, so that slabs continue each other exactly;
+collocation nodes are those of Radau (the stiff, right ones; Hairer & Wanner,
 1996). In the other coordinates nodes are Chebyshev's, or equispaced where periodic.
 
 A steady problem whose corners are not smooth has their singular functions as well, and
@@ -26,10 +26,10 @@ RINGS, RAYS = 20, 6
 
 @dataclass(frozen=True)
 class Space:
-    """Modes of each coordinate and the number of initial data of each field.
+    """Modes of each coordinate, and which fields have initial data.
 
     - `march`: index of the marching coordinate; None for a steady problem.
-    - `initial`: of each field, 0, 1 (value) or 2 (value and velocity).
+    - `initial`: 1 for each field that has, 0 for others.
     - `corners`: of a steady problem in two coordinates.
     """
 
@@ -74,7 +74,7 @@ class Space:
         """Collocation nodes of coordinate i in [-1, 1]."""
         count = self.modes[i]
         if i == self.march:
-            return radau_nodes(count - max(self.initial))
+            return radau_nodes(count - 1)
         more = int(np.ceil(OVERSAMPLING * count))
         if i in self.periodic:
             return -1 + 2 * np.arange(more) / more
@@ -92,34 +92,23 @@ class Space:
         are nodes.
         """
         assert self.march is not None
-        count, most = self.modes[self.march], max(self.initial)
-        known = self.initial[field]
-        if known == 0:
-            return np.eye(count)[:, : count - most]
-        start = self._start(known)
-        lower = -np.linalg.solve(start[:, :known], start[:, known:])
-        return np.concatenate([lower, np.eye(count - known)])
+        count = self.modes[self.march]
+        if not self.initial[field]:
+            return np.eye(count)[:, : count - 1]
+        start = self.functions(self.march, np.array([-1.0]), 0)
+        # The first function is 1 everywhere.
+        return np.concatenate([-start[:, 1:], np.eye(count - 1)])
 
     def lift(self, field: int, data: np.ndarray) -> np.ndarray:
         """[modes of the marching coordinate, ...] with the given initial data.
 
-        `data` [initial, ...]: value and scaled velocity, as coefficients.
+        `data` [...]: coefficients in the other coordinates.
         """
         assert self.march is not None
-        known = self.initial[field]
-        found = np.zeros((self.modes[self.march], *data.shape[1:]))
-        if known:
-            start = self._start(known)[:, :known]
-            flat = data.reshape(known, -1)
-            found[:known] = np.linalg.solve(start, flat).reshape(data.shape)
+        found = np.zeros((self.modes[self.march], *data.shape))
+        if self.initial[field]:
+            found[0] = data
         return found
-
-    def _start(self, known: int) -> np.ndarray:
-        """[known, modes]: value and slope of the polynomials at -1."""
-        assert self.march is not None
-        left = np.array([-1.0])
-        rows = [self.functions(self.march, left, order)[0] for order in range(known)]
-        return np.array(rows)
 
 
 def radau_nodes(count: int) -> np.ndarray:
