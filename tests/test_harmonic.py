@@ -104,7 +104,7 @@ def a_slab(coordinates, march, modes):
 
 
 def harmonic_of(system, space):
-    rows = Rows(system.equations, space.nodes(space.march), space.unknown(0))
+    rows = Rows(system.equations, space.nodes(space.march), (space.unknown(0),) * 2)
     return Harmonic(system, space, rows, Compiled(system))
 
 
@@ -176,7 +176,7 @@ def test_constant_coefficients_leave_nothing_to_gmres():
     text = KINK.replace("0.01*dxx(u)", "0.01*dxx(u) - dx(u) + u")
     system = build_system(loads_problem(text, "constant"), "rows")
     space = Space((8, 21), (1,), 0, (1,))
-    rows = Rows(system.equations, space.nodes(0), space.unknown(0))
+    rows = Rows(system.equations, space.nodes(0), (space.unknown(0),) * 2)
     solver = Harmonic(system, space, rows, Compiled(system))
     box = Range(np.array([0.0, -1.0]), np.array([0.3, 1.0]))
     slopes = np.ones((7, solver.count, 1, 1)) * [[[[1.0, -0.01, 1.0, -1.0]]]]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy.linalg
 
+from pinnlab.equation.expression import Partial
 from pinnlab.newton.least_squares import RCOND, damped, preconditioned, triangle_of
 from pinnlab.newton.numbers import Numbers, Range, Solved
 from pinnlab.newton.pointwise import Compiled, Pointwise
@@ -51,10 +52,14 @@ class Block:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A derivative of one field at places [n, dim] in scaled coordinates."""
+    """A derivative of one field at places [n, dim] in scaled coordinates.
+
+    - `scaled`: the orders by which it is multiplied for the scales.
+    """
 
     field: int
     orders: tuple[int, ...]
+    scaled: tuple[int, ...]
     place: np.ndarray
 
 
@@ -83,8 +88,13 @@ class Collocation:
         )
         self.blocks = [self._block(g, compiled) for g in groups]
         self.triangle: np.ndarray | None = None
-        self.shapes = [self._shape(f) for f in range(len(system.fields))]
+        self.shapes = [self._shape(f) for f in space.independent]
         self.sizes = [int(np.prod(s)) + space.singular for s in self.shapes]
+        ends = np.cumsum(self.sizes)
+        self.columns = {
+            f: slice(end - size, end)
+            for f, size, end in zip(space.independent, self.sizes, ends, strict=True)
+        }
 
     def _block(self, terms: tuple[Term, ...], compiled: Compiled) -> Block:
         fixed = dict(terms[0].place.fixed)
@@ -129,10 +139,11 @@ class Collocation:
         """All numbers from the unknown ones; `lift` has known coefficients."""
         found = lift.copy()
         singular = np.zeros((len(found), self.space.singular))
-        parts = np.split(free, np.cumsum(self.sizes)[:-1])
-        for f, part in enumerate(parts):
+        for f in range(len(found)):
+            source = self.space.source(f)
+            part = free[self.columns[source]]
             modes, singular[f] = np.split(part, [len(part) - self.space.singular])
-            found[f] += self._raised(f, modes.reshape(self.shapes[f]))
+            found[f] += self._raised(f, modes.reshape(self._shape(source)))
         return Numbers(found, singular)
 
     def free(self, numbers: Numbers) -> np.ndarray:
@@ -282,11 +293,10 @@ class Collocation:
         place = block.terms[0].place
         for name, value in place.fixed:
             points[:, self.system.coordinates.index(name)] = value
+        places = block.pointwise.locations(points)
         wanted = [
-            Wanted(self.system.fields.index(p.field), p.orders, box.unit(where))
-            for p, where in zip(
-                block.pointwise.partials, block.pointwise.locations(points), strict=True
-            )
+            self._wanted(p, box.unit(where))
+            for p, where in zip(block.pointwise.partials, places, strict=True)
         ]
         values = np.zeros((len(points), len(wanted)))
         for j, w in enumerate(wanted):
@@ -294,7 +304,7 @@ class Collocation:
             if self.space.corners:
                 columns = self._features(block, w)[0][:, -self.space.singular :]
                 found = found + columns @ numbers.singular[w.field]
-            values[:, j] = found * box.factor(w.orders)
+            values[:, j] = found * box.factor(w.scaled)
         residual, slopes = block.pointwise(points, values)
         if block.weights is not None:
             residual = residual * block.weights
@@ -311,6 +321,10 @@ class Collocation:
         matrix *= weight[:, :, None]
         return (residual.T * weight).ravel()
 
+    def _wanted(self, partial: Partial, place: np.ndarray) -> Wanted:
+        f = self.system.fields.index(partial.field)
+        return Wanted(f, partial.orders, self.space.raised(f, partial.orders), place)
+
     def _assemble(
         self,
         block: Block,
@@ -322,12 +336,11 @@ class Collocation:
         """Add the rows to [terms, n, unknowns]; gives the RMS of the largest pieces."""
         count = slopes.shape[1]
         largest = np.zeros(count)
-        starts = np.concatenate([[0], np.cumsum(self.sizes)])
         for j, w in enumerate(wanted):
             features, size = self._features(block, w)
-            columns = slice(starts[w.field], starts[w.field + 1])
+            columns = self.columns[self.space.source(w.field)]
             for e in range(count):
-                slope = slopes[:, e, j] * box.factor(w.orders)
+                slope = slopes[:, e, j] * box.factor(w.scaled)
                 if slope.any():
                     matrix[e, :, columns] += slope[:, None] * features
                     rms = float(np.sqrt(np.mean(slope[: block.plain] ** 2)))
@@ -348,9 +361,9 @@ class Collocation:
     def _features(self, block: Block, wanted: Wanted) -> tuple[np.ndarray, float]:
         """[n, unknowns of the field]: its features' derivatives, and the RMS of those
         that are not singular."""
-        known = self.space.initial[wanted.field]
-        place = wanted.place
-        key = (wanted.orders, known, np.round(place, 13).tobytes())
+        f, place = wanted.field, wanted.place
+        kind = self.space.initial[f], f in self.space.velocity_of
+        key = (wanted.orders, kind, np.round(place, 13).tobytes())
         if key not in block.kept:
             rows = np.ones((len(place), 1))
             for i, order in enumerate(wanted.orders):

@@ -41,16 +41,16 @@ CONTRACTS = 0.5
 
 @dataclass(frozen=True)
 class Rows:
-    """As many equations as fields, at `place` [times] in [-1, 1].
+    """As many equations as independent fields, at `place` [times] in [-1, 1].
 
-    - `unknown`: the unknown part of each field, [modes, times].
+    - `unknown`: the unknown part of each field, [modes, times] each.
     - `nodes`: in space, for each harmonic: of 3 there are no aliases of products of two
         fields, and more are good for data with kinks.
     """
 
     terms: tuple[Term, ...]
     place: np.ndarray
-    unknown: np.ndarray
+    unknown: tuple[np.ndarray, ...]
     nodes: int = 3
 
 
@@ -63,7 +63,8 @@ def suits(system: System, evolution: Evolution) -> bool:
     here = tuple(Coordinate(n) for n in system.coordinates)
     trees = [t.residual for t in system.equations if isinstance(t.residual, Expression)]
     own = all(p.at == here for tree in trees for p in partials(tree))
-    return own and len(trees) == len(system.fields)
+    independent = len(system.fields) - len(evolution.velocity_of)
+    return own and len(trees) == independent
 
 
 class Harmonic:
@@ -90,6 +91,7 @@ class Harmonic:
         line = -1 + 2 * np.arange(self.count) / self.count
         both = [g.ravel() for g in np.meshgrid(rows.place, line, indexing="ij")]
         self.unit = np.stack(both if march == 0 else both[::-1], axis=1)
+        self.independent = space.independent
         self.kept: Average | None = None
 
     def solve(self, box: Range, lift: np.ndarray, tolerance: float) -> Solved:
@@ -126,7 +128,9 @@ class Harmonic:
                 break
             move, count = _step(average, slopes, right, 0.01 * tolerance * size)
             inner = max(inner, count)
-            now = now + self.rows.unknown @ move
+            now = now + np.stack(
+                [u @ move[self.row(f)] for f, u in enumerate(self.rows.unknown)]
+            )
         if inner <= FEW_INNER:
             self.kept = average
         numbers = Numbers(coefficients(now, self.march))
@@ -158,12 +162,16 @@ class Harmonic:
     def field(self, partial: Partial) -> int:
         return self.system.fields.index(partial.field)
 
+    def row(self, field: int) -> int:
+        """Where the numbers that a field follows from are among the unknown ones."""
+        return self.independent.index(self.space.source(field))
+
     def place(self, partial: Partial, box: Range) -> np.ndarray:
         """[times, modes]: a derivative in time of the polynomials, at the rows."""
         order = partial.orders[self.march]
-        return self.space.functions(self.march, self.rows.place, order) * box.factor(
-            partial.orders
-        )
+        scaled = self.space.raised(self.field(partial), partial.orders)
+        functions = self.space.functions(self.march, self.rows.place, order)
+        return functions * box.factor(scaled)
 
     def at_nodes(self, partial: Partial, spectrum: np.ndarray) -> np.ndarray:
         """[times, nodes]: a derivative in space of [times, harmonics]."""
@@ -188,11 +196,14 @@ class Average:
     def __init__(self, harmonic: Harmonic, box: Range, mean: np.ndarray):
         self.harmonic, self.mean, self.size = harmonic, mean, box.upper - box.lower
         self.partials = harmonic.pointwise.partials
+        fields = [harmonic.field(p) for p in self.partials]
+        self.rows = [harmonic.row(f) for f in fields]
         self.places = [
-            harmonic.place(p, box) @ harmonic.rows.unknown for p in self.partials
+            harmonic.place(p, box) @ harmonic.rows.unknown[f]
+            for p, f in zip(self.partials, fields, strict=True)
         ]
-        fields, numbers = len(harmonic.system.fields), harmonic.rows.unknown.shape[1]
-        self.unknown = (fields, numbers, harmonic.most + 1)
+        numbers = harmonic.rows.unknown[0].shape[1]
+        self.unknown = (len(harmonic.independent), numbers, harmonic.most + 1)
         self.inverses = self._inverses()
 
     def suits(self, box: Range) -> bool:
@@ -210,7 +221,7 @@ class Average:
             for e in range(equations):
                 if mean[:, e, j].any():
                     block = mean[:, e, j, None] * place
-                    matrix[:, e, :, harmonic.field(p)] += rates[:, None, None] * block
+                    matrix[:, e, :, self.rows[j]] += rates[:, None, None] * block
         return np.linalg.inv(matrix.reshape(len(matrix), equations * times, -1))
 
     def solve(self, rows: np.ndarray) -> np.ndarray:
@@ -246,7 +257,7 @@ class Rest(LinearOperator):
         self.total[:] = 0.0
         for j, slopes in self.varying.items():
             p = average.partials[j]
-            values = harmonic.at_nodes(p, average.places[j] @ move[harmonic.field(p)])
+            values = harmonic.at_nodes(p, average.places[j] @ move[average.rows[j]])
             self.total += slopes * values
         found = move + average.solve(harmonic.transformed(self.total))
         return found.ravel().view(float)

@@ -114,7 +114,7 @@ class March:
                 continue
             edges.append(end if length == left else edges[-1] + length)
             found.append(solved.coefficients)
-            data = self._traces(solver.space, solved.coefficients, 1.0)
+            data = self._traces(solver.space, solved.coefficients, 1.0, length)
             self.tell(len(found), solved.residual)
             now = self.clock.spent
             self.slab_seconds = _smoothed(self.slab_seconds, now - accepted)
@@ -150,11 +150,14 @@ class March:
 
     def _solver(self, modes: tuple[int, ...]) -> Collocation | Harmonic:
         evolution = self.evolution
-        space = Space(modes, self.periodic, evolution.axis, evolution.initial)
+        space = Space(
+            modes, self.periodic, evolution.axis, evolution.initial,
+            velocity_of=evolution.velocity_of,
+        )  # fmt: skip
         if self.fast:
-            rows = Rows(
-                self.system.equations, space.nodes(evolution.axis), space.unknown(0)
-            )
+            unknown = tuple(map(space.unknown, range(len(self.system.fields))))
+            nodes = space.nodes(evolution.axis)
+            rows = Rows(self.system.equations, nodes, unknown)
             return Harmonic(self.system, space, rows, self.compiled)
         groups = [self.system.equations, *((c,) for c in evolution.conditions)]
         return Collocation(self.system, space, groups, self.compiled)
@@ -170,7 +173,10 @@ class March:
         axis = self.evolution.axis
         lower[axis], upper[axis] = start, start + length
         lift = np.stack(
-            [np.moveaxis(solver.space.lift(f, d), 0, axis) for f, d in enumerate(data)]
+            [
+                np.moveaxis(solver.space.lift(f, d / self._rate(f, length)), 0, axis)
+                for f, d in enumerate(data)
+            ]
         )
         return solver.solve(Range(lower, upper), lift, self.tolerance)
 
@@ -214,7 +220,8 @@ class March:
             space, fitted = self._fitted(modes)
             wider = self.resolution.wider(fitted, modes)
             if wider is None:
-                return modes, self._traces(space, fitted, -1.0)
+                row = space.functions(axis, np.array([-1.0]), 0)[0]
+                return modes, [np.tensordot(row, c, axes=(0, axis)) for c in fitted]
             modes = wider
 
     def _fitted(self, modes: tuple[int, ...]) -> tuple[Space, np.ndarray]:
@@ -224,7 +231,8 @@ class March:
         space = Space(modes, self.periodic, axis, (0,) * fields)
         start = self.evolution.start
         if self.fast:
-            rows = Rows(start, np.full(1, -1.0), np.eye(1), harmonic.SAMPLES)
+            place, unknown = np.full(1, -1.0), (np.eye(1),) * fields
+            rows = Rows(start, place, unknown, harmonic.SAMPLES)
             solver = Harmonic(self.system, space, rows, self.compiled)
         else:
             space = replace(space, march=None)
@@ -235,12 +243,19 @@ class March:
         return space, solver.solve(box, lift, self.tolerance).coefficients
 
     def _traces(
-        self, space: Space, coefficients: np.ndarray, place: float
+        self, space: Space, coefficients: np.ndarray, place: float, length: float
     ) -> list[np.ndarray]:
         """Each field at a slab's start (-1) or end (1), [modes...]."""
         axis = self.evolution.axis
         row = space.functions(axis, np.array([place]), 0)[0]
-        return [np.tensordot(row, c, axes=(0, axis)) for c in coefficients]
+        return [
+            self._rate(f, length) * np.tensordot(row, c, axes=(0, axis))
+            for f, c in enumerate(coefficients)
+        ]
+
+    def _rate(self, field: int, length: float) -> float:
+        """A field over what is kept for it: velocities are by the scaled coordinate."""
+        return 2 / length if field in self.evolution.velocity_of else 1.0
 
 
 def _smoothed(before: float, now: float) -> float:

@@ -90,9 +90,9 @@ def solve_separable(
     asked = longer or system
     system = localized(asked)
     evolution = evolution_of(system)
+    limit = MOST_UNKNOWNS // len(system.fields)
     if evolution is not None:
-        system = with_velocities(system, evolution)
-        evolution = evolution_of(system)
+        system, evolution = with_velocities(system, evolution)
     compiled = Compiled(system)
     clock = compiled.clock
 
@@ -104,7 +104,6 @@ def solve_separable(
         record.compile_seconds = clock.compiling
         observe(row)
 
-    limit = MOST_UNKNOWNS // len(system.fields)
     singular = None
     if evolution is None:
         corners = singular_corners(system, compiled)

@@ -10,7 +10,7 @@ nodes near them: without these a residual that grows towards a corner is not see
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -31,6 +31,8 @@ class Space:
     - `march`: index of the marching coordinate; None for a steady problem.
     - `initial`: 1 for each field that has, 0 for others.
     - `corners`: of a steady problem in two coordinates.
+    - `velocity_of`: of each field that is a velocity, the field it is that of. It is a
+        derivative by the scaled coordinate, whose numbers follow from that field's.
     """
 
     modes: tuple[int, ...]
@@ -38,6 +40,22 @@ class Space:
     march: int | None
     initial: tuple[int, ...]
     corners: tuple[Corner, ...] = ()
+    velocity_of: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def independent(self) -> tuple[int, ...]:
+        """The fields that have numbers of their own."""
+        return tuple(f for f in range(len(self.initial)) if f not in self.velocity_of)
+
+    def source(self, field: int) -> int:
+        """The field whose numbers a field's follow from: mostly its own."""
+        return self.velocity_of.get(field, field)
+
+    def raised(self, field: int, orders: tuple[int, ...]) -> tuple[int, ...]:
+        """By which coordinates' scales a derivative of a field is multiplied: a
+        velocity by that of the marching one, once more."""
+        more = int(field in self.velocity_of)
+        return tuple(n + more * (i == self.march) for i, n in enumerate(orders))
 
     @property
     def singular(self) -> int:
@@ -88,11 +106,16 @@ class Space:
     def unknown(self, field: int) -> np.ndarray:
         """[modes, unknowns] of the marching coordinate: zero initial data.
 
-        A field without initial data has lower degree instead, as many numbers as there
-        are nodes.
+        The unknowns are those of the field's `source`. A field without initial data
+        has lower degree instead, as many numbers as there are nodes.
         """
         assert self.march is not None
         count = self.modes[self.march]
+        if field in self.velocity_of:
+            # The polynomial that is 0 at the start, and the slope at the nodes.
+            slopes = self.functions(self.march, self.nodes(self.march), 1)
+            slopes = slopes @ self.unknown(self.velocity_of[field])
+            return self._through[:, 1:] @ slopes
         if not self.initial[field]:
             return np.eye(count)[:, : count - 1]
         start = self.functions(self.march, np.array([-1.0]), 0)
@@ -106,9 +129,18 @@ class Space:
         """
         assert self.march is not None
         found = np.zeros((self.modes[self.march], *data.shape))
+        if field in self.velocity_of:
+            return np.multiply.outer(self._through[:, 0], data)
         if self.initial[field]:
             found[0] = data
         return found
+
+    @property
+    def _through(self) -> np.ndarray:
+        """[modes, 1 + nodes]: the polynomials through values at the start and nodes."""
+        assert self.march is not None
+        places = np.concatenate([[-1.0], self.nodes(self.march)])
+        return np.linalg.inv(self.functions(self.march, places, 0))
 
 
 def radau_nodes(count: int) -> np.ndarray:

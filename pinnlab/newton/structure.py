@@ -1,6 +1,7 @@
 """What kind of problem it is for this route: an evolution or a steady one."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -21,6 +22,8 @@ class Evolution:
     - `axis`: its index; `modes`: polynomials in each slab.
     - `initial`: of each field, how many initial data it has.
     - `start`: the initial conditions; `conditions`: all others.
+    - `velocity_of`: of each field that is the velocity of another one, the index of
+        that one (see `velocity`).
     """
 
     axis: int
@@ -28,6 +31,7 @@ class Evolution:
     initial: tuple[int, ...]
     start: tuple[Term, ...]
     conditions: tuple[Term, ...]
+    velocity_of: Mapping[int, int] = field(default_factory=dict)
 
 
 def is_local(system: System) -> bool:
@@ -79,11 +83,11 @@ def _initial(system: System, axis: int) -> tuple[int, ...] | None:
                 p.orders[axis]
                 for t in system.equations
                 for p in _partials(t)
-                if p.field == field
+                if p.field == name
             ),
             default=0,
         )
-        for field in system.fields
+        for name in system.fields
     ]
     return tuple(highest) if 0 < max(highest) <= 2 else None
 
@@ -92,8 +96,8 @@ def _decides(system: System, start: list[Term], initial: tuple[int, ...]) -> boo
     """Whether there are as many initial conditions as initial data."""
     if len(start) != int(np.sum(initial)):
         return False
-    for field, known in zip(system.fields, initial, strict=True):
-        about = [t for t in start if any(p.field == field for p in _partials(t))]
+    for name, known in zip(system.fields, initial, strict=True):
+        about = [t for t in start if any(p.field == name for p in _partials(t))]
         if known and len(about) < known:
             return False
     return True
