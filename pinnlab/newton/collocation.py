@@ -71,6 +71,7 @@ class Collocation:
     """The equations and conditions of a system, collocated in one space.
 
     `weighted`: whether rows count by the measure of the domain that they stand for.
+    The `unknowns` are in one row, with `columns` for each field that is independent.
     """
 
     def __init__(
@@ -88,13 +89,12 @@ class Collocation:
         )
         self.blocks = [self._block(g, compiled) for g in groups]
         self.triangle: np.ndarray | None = None
-        self.shapes = [self._shape(f) for f in space.independent]
-        self.sizes = [int(np.prod(s)) + space.singular for s in self.shapes]
-        ends = np.cumsum(self.sizes)
-        self.columns = {
-            f: slice(end - size, end)
-            for f, size, end in zip(space.independent, self.sizes, ends, strict=True)
-        }
+        self.columns: dict[int, slice] = {}
+        self.unknowns = 0
+        for f in space.independent:
+            size = int(np.prod(self._shape(f))) + space.singular
+            self.columns[f] = slice(self.unknowns, self.unknowns + size)
+            self.unknowns += size
 
     def _block(self, terms: tuple[Term, ...], compiled: Compiled) -> Block:
         fixed = dict(terms[0].place.fixed)
@@ -124,11 +124,6 @@ class Collocation:
         if self.space.march is not None:
             shape[self.space.march] = self.space.unknown(f).shape[1]
         return tuple(shape)
-
-    @property
-    def unknowns(self) -> int:
-        """The number of unknown numbers."""
-        return sum(self.sizes)
 
     @property
     def rows(self) -> int:
