@@ -63,9 +63,14 @@ class Verifier:
                 self.facts = known(system, points, job.target, seconds)
             outcome = _best(tried, self.facts.truth, points)
             probe = self._probe(outcome)
+            rivals = [
+                (Probe(o.system), o.model)
+                for o in tried.outcomes
+                if o.model is not outcome.model
+            ]
             verified = verify(
                 probe, outcome.model, outcome.points, points, job.target, seconds,
-                self.facts,
+                self.facts, rivals,
             )  # fmt: skip
         except KeyboardInterrupt:
             outcome = dataclasses.replace(chosen(tried), stop=Stop.INTERRUPTED)

@@ -25,6 +25,7 @@ from pinnlab.verify.estimate import (
 )
 from pinnlab.verify.evidence import Evidence
 from pinnlab.verify.verdict import judge, undecided
+from pinnlab.verify.verified import Known, verify
 
 
 LAYERS = """
@@ -89,7 +90,7 @@ def test_the_estimate_of_a_symmetric_problem_is_that_of_its_error():
 def klein_gordon():
     settings = {"solver.strategy": "separable"}
     problem = load_problem(find_problem("klein_gordon"), settings)
-    return solve(problem, target=1e-6, reference=False)
+    return solve(problem, target=1e-9, reference=False)
 
 
 def test_what_explains_nothing_of_a_rough_residual_is_no_estimate(klein_gordon):
@@ -217,6 +218,48 @@ laplace = "lap(u) = 0"
 [conditions]
 edge = { on = "boundary", equation = "u = wave" }
 """
+
+
+ZAKHAROV = """
+coordinates = { t = [0, 0.5], x = [-10, 10] }
+fields = ["n", "w"]
+periodic = ["x"]
+[equations]
+n = "dtt(n) = dxx(n) + dxx(w^2)"
+w = "dt(w) = dxx(w) - n*w"
+[conditions]
+start = { on = "t = 0", equation = ["n = exp(-x^2)", "dt(n) = 0", "w = exp(-x^2/2)"] }
+[reference]
+method = "none"
+"""
+
+
+def test_a_coarser_solution_that_is_near_enough_is_an_estimate():
+    found = solve(loads_problem(ZAKHAROV, "zakharov"), target=1e-3)
+    assert found.report.verdict == "pass (estimated)"
+    assert "by another solution" in found.report.reason
+    grid = result_grid(found.problem).points
+    finest = solve(loads_problem(ZAKHAROV, "zakharov"), target=1e-8, reference=False)
+    ours, truth = found.values(grid), finest.values(grid)
+    for estimate in found.report.estimates:
+        right = truth[estimate.field]
+        error = np.linalg.norm(ours[estimate.field] - right) / np.linalg.norm(right)
+        assert error < 3 * estimate.rel_l2
+
+
+def test_another_solution_that_is_far_away_is_none(solved):
+    grid = result_grid(solved.problem).points
+    network = solved.model.network
+    spoiled = dataclasses.replace(network, coefficients=2 * network.coefficients)
+    model = dataclasses.replace(solved.model, network=spoiled)
+    with jax.enable_x64(True):
+        probe = Probe(solved.system)
+        far = verify(
+            probe, solved.model, grid[:64], grid, 1e-6, 6.0, Known(None, None),
+            [(probe, model)],
+        )  # fmt: skip
+    assert isinstance(far.estimate, Estimate)
+    assert far.estimate.how != "another solution" and far.estimate.worst < 1e-6
 
 
 def test_where_only_rounding_is_left_a_second_solution_tells_the_error():

@@ -11,6 +11,7 @@ is solved once more with more modes, and with its singular functions if it has a
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,6 +59,15 @@ class Estimate:
     fields: tuple[FieldEstimate, ...]
     values: dict[str, np.ndarray]
     how: str
+
+    @property
+    def worst(self) -> float:
+        """The largest of any field."""
+        return max(f.rel_l2 for f in self.fields)
+
+
+Rival = tuple[Probe, Model]
+"""Another solution of the same problem."""
 
 
 class Tangent:
@@ -139,6 +149,21 @@ def finer_solution(
         return better
     ours = probe.fields(model, grid)
     return _compared(probe.system, ours, better, "a finer solution")
+
+
+def nearest(
+    probe: Probe, model: Model, rivals: Sequence[Rival], grid: np.ndarray
+) -> Estimate | None:
+    """The distance from the nearest of other solutions; None where there is none.
+
+    The error is no larger where the others are coarser, as they mostly are.
+    """
+    ours = probe.fields(model, grid)
+    found = [
+        _compared(probe.system, ours, other.fields(its, grid), "another solution")
+        for other, its in rivals
+    ]
+    return min(found, key=lambda e: e.worst, default=None)
 
 
 def error_estimate(

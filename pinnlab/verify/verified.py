@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,10 +19,10 @@ from pinnlab.verify.against import (
     reference_truth,
 )
 from pinnlab.verify.classical import Classical, classical, finer, reference_check
-from pinnlab.verify.estimate import Estimate, estimated
+from pinnlab.verify.estimate import Estimate, Rival, estimated, nearest
 from pinnlab.verify.evidence import Evidence, gather
 from pinnlab.verify.reference_file import file_truth
-from pinnlab.verify.verdict import undecided
+from pinnlab.verify.verdict import CALIBRATION, undecided
 
 
 ESTIMATE_SHARE = 0.5
@@ -95,6 +96,7 @@ def verify(
     target: float,
     seconds: float,
     known: Known,
+    rivals: Sequence[Rival] = (),
 ) -> Verified:
     """Measure a solution against the best truth there is.
 
@@ -102,6 +104,7 @@ def verify(
 
     - `training_points`: the interior points of the last loss, [n, dim].
     - `seconds`: for a better classical solution or an estimate of the error.
+    - `rivals`: other solutions; one that is near enough is estimate enough.
     """
     system, truth, beside = probe.system, known.truth, known.beside
     if truth is not None and truth.name == "reference" and beside is not None:
@@ -114,8 +117,12 @@ def verify(
     if (truth is None or undecided(evidence, target)) and seconds > 0:
         spent = 0.0 if beside is None else beside.seconds
         seconds = max(seconds - spent, ESTIMATE_SHARE * seconds)
-        worst = max(e.heldout for e in evidence.equations)
-        estimate = estimated(probe, model, grid, seconds, worst)
+        near = nearest(probe, model, rivals, grid)
+        if near is not None and near.worst <= target / CALIBRATION:
+            estimate = near
+        else:
+            worst = max(e.heldout for e in evidence.equations)
+            estimate = estimated(probe, model, grid, seconds, worst)
         if isinstance(estimate, Estimate):
             evidence = dataclasses.replace(
                 evidence, estimates=estimate.fields, estimated_by=estimate.how
