@@ -24,6 +24,7 @@ from pinnlab.cli import outcome
 from pinnlab.cli.main import app
 from pinnlab.errors import ProblemError
 from pinnlab.hdf5 import read_result, write_result
+from pinnlab.outcome import Job, chosen
 from pinnlab.record import Stop
 from pinnlab.settings import Settings
 
@@ -215,8 +216,8 @@ def interrupting(monkeypatch, call):
         return solve(*arguments)
 
     monkeypatch.setattr(routes.newton, "solve_separable", watched)
-    job = routes.Job(1e-9, 60.0, 0, lambda row: None)
-    return routes.chosen(routes.try_routes(loads_problem(DECAY), Settings(), job))
+    job = Job(1e-9, 60.0, 0, lambda row: None)
+    return chosen(routes.try_routes(loads_problem(DECAY), Settings(), job))
 
 
 def test_an_interrupted_march_leaves_the_coarser_solution(monkeypatch):
