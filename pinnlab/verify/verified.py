@@ -113,16 +113,14 @@ def verify(
         if beside.reference is not None:
             truth = reference_truth(beside.reference, grid)
     evidence = gather(probe, model, training_points, truth, grid)
-    estimate: Estimate | str = "a truth is known"
+    estimate: Estimate | str | None = "a truth is known"
     if (truth is None or undecided(evidence, target)) and seconds > 0:
         spent = 0.0 if beside is None else beside.seconds
-        seconds = max(seconds - spent, ESTIMATE_SHARE * seconds)
-        near = nearest(probe, model, rivals, grid)
-        if near is not None and near.worst <= target / CALIBRATION:
-            estimate = near
-        else:
+        left = max(seconds - spent, ESTIMATE_SHARE * seconds)
+        estimate = nearest(probe, model, rivals, grid)
+        if estimate is None or estimate.worst > target / CALIBRATION:
             worst = max(e.heldout for e in evidence.equations)
-            estimate = estimated(probe, model, grid, seconds, worst)
+            estimate = estimated(probe, model, grid, left, worst)
         if isinstance(estimate, Estimate):
             evidence = dataclasses.replace(
                 evidence, estimates=estimate.fields, estimated_by=estimate.how
