@@ -30,38 +30,9 @@ def solution_of(
     began: float,
 ) -> Solution:
     """The solution with its verdict. `began`: when verification did."""
-    result = _result(outcome, probe, job, warnings, verified, grid, began)
-    return Solution(
-        outcome.system,
-        outcome.settings,
-        job.seed,
-        outcome.scales,
-        outcome.model,
-        result,
-    )
-
-
-def _result(
-    outcome: Outcome,
-    probe: Probe,
-    job: Job,
-    warnings: tuple[str, ...],
-    verified: Verified,
-    grid: ResultGrid,
-    began: float,
-) -> Result:
-    """Everything for the file."""
     system, record = outcome.system, outcome.record
     judgment = judge(verified.evidence, job.target, outcome.stop.value)
-    variables = variables_on(probe, outcome.model, grid)
-    if grid.inside is not None:
-        variables[MASK] = grid.inside.astype(np.uint8)
-    if verified.truth is not None and verified.truth.points is None:
-        for name, values in verified.truth.values.items():
-            variables[f"{name}_{verified.truth.name}"] = grid.spread(values)
-    if isinstance(verified.estimate, Estimate):
-        for name, values in verified.estimate.values.items():
-            variables[f"{name}_error_estimate"] = grid.spread(values)
+    variables = _variables(outcome, probe, verified, grid)
     cost = Cost(
         record.compile_seconds,
         record.train_seconds,
@@ -71,7 +42,7 @@ def _result(
         peak_memory() / 2**20,
     )
     events = tuple(dict.fromkeys((*warnings, *record.events)))
-    return Result(
+    result = Result(
         problem=system.problem.source,
         solver=tomli_w.dumps(settings_table(outcome.settings)),
         axes=grid.axes,
@@ -90,6 +61,25 @@ def _result(
         ),
         attributes=provenance(system.problem) | {"stop": outcome.stop.value},
     )
+    return Solution(
+        system, outcome.settings, job.seed, outcome.scales, outcome.model, result
+    )
+
+
+def _variables(
+    outcome: Outcome, probe: Probe, verified: Verified, grid: ResultGrid
+) -> dict[str, np.ndarray]:
+    """Fields, residuals, the truth and estimated errors on the grid."""
+    variables = variables_on(probe, outcome.model, grid)
+    if grid.inside is not None:
+        variables[MASK] = grid.inside.astype(np.uint8)
+    if verified.truth is not None and verified.truth.points is None:
+        for name, values in verified.truth.values.items():
+            variables[f"{name}_{verified.truth.name}"] = grid.spread(values)
+    if isinstance(verified.estimate, Estimate):
+        for name, values in verified.estimate.values.items():
+            variables[f"{name}_error_estimate"] = grid.spread(values)
+    return variables
 
 
 def _history(record: Record) -> dict[str, np.ndarray]:

@@ -114,7 +114,8 @@ class March:
                 continue
             edges.append(end if length == left else edges[-1] + length)
             found.append(solved.coefficients)
-            data = self._traces(solver.space, solved.coefficients, 1.0, length)
+            ends = self._traces(solver.space, solved.coefficients, 1.0)
+            data = [self._rate(f, length) * d for f, d in enumerate(ends)]
             self.tell(len(found), solved.residual)
             now = self.clock.spent
             self.slab_seconds = _smoothed(self.slab_seconds, now - accepted)
@@ -220,8 +221,7 @@ class March:
             space, fitted = self._fitted(modes)
             wider = self.resolution.wider(fitted, modes)
             if wider is None:
-                row = space.functions(axis, np.array([-1.0]), 0)[0]
-                return modes, [np.tensordot(row, c, axes=(0, axis)) for c in fitted]
+                return modes, self._traces(space, fitted, -1.0)
             modes = wider
 
     def _fitted(self, modes: tuple[int, ...]) -> tuple[Space, np.ndarray]:
@@ -243,15 +243,12 @@ class March:
         return space, solver.solve(box, lift, self.tolerance).coefficients
 
     def _traces(
-        self, space: Space, coefficients: np.ndarray, place: float, length: float
+        self, space: Space, coefficients: np.ndarray, place: float
     ) -> list[np.ndarray]:
-        """Each field at a slab's start (-1) or end (1), [modes...]."""
+        """What is kept of each field at a slab's start (-1) or end (1), [modes...]."""
         axis = self.evolution.axis
         row = space.functions(axis, np.array([place]), 0)[0]
-        return [
-            self._rate(f, length) * np.tensordot(row, c, axes=(0, axis))
-            for f, c in enumerate(coefficients)
-        ]
+        return [np.tensordot(row, c, axes=(0, axis)) for c in coefficients]
 
     def _rate(self, field: int, length: float) -> float:
         """A field over what is kept for it: velocities are by the scaled coordinate."""

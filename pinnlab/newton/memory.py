@@ -18,6 +18,7 @@ from pinnlab.equation.expression import (
     walk,
 )
 from pinnlab.equation.structure import uses_fields
+from pinnlab.newton.structure import rewritten
 from pinnlab.problem.problem import Place, Unknown
 from pinnlab.system.system import System
 from pinnlab.system.terms import EVERYWHERE, Term
@@ -77,6 +78,4 @@ def _with(term: Term, values: dict[Integral, Partial]) -> Term:
             return values[node]
         return rebuild(node, change)
 
-    if not isinstance(term.residual, Expression):
-        return term
-    return replace(term, residual=change(term.residual))
+    return rewritten(term, change)

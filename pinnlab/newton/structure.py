@@ -1,7 +1,7 @@
 """What kind of problem it is for this route: an evolution or a steady one."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -43,6 +43,13 @@ def is_local(system: System) -> bool:
         if isinstance(t.residual, Expression)
         for n in walk(t.residual)
     )
+
+
+def rewritten(term: Term, change: Callable[[Expression], Expression]) -> Term:
+    """The term with another expression; one given as a function stays."""
+    if not isinstance(term.residual, Expression):
+        return term
+    return replace(term, residual=change(term.residual))
 
 
 def evolution_of(system: System) -> Evolution | None:

@@ -9,7 +9,7 @@ Houwen, Sommeijer and Nguyen Huu Cong, 1991; Hairer and Wanner, 1996).
 from dataclasses import replace
 
 from pinnlab.equation.expression import Expression, Partial, rebuild
-from pinnlab.newton.structure import Evolution
+from pinnlab.newton.structure import Evolution, rewritten
 from pinnlab.problem.problem import Unknown
 from pinnlab.system.system import System
 from pinnlab.system.terms import Term
@@ -34,11 +34,7 @@ def with_velocities(system: System, evolution: Evolution) -> tuple[System, Evolu
         return rebuild(node, change)
 
     def changed(terms: tuple[Term, ...]) -> tuple[Term, ...]:
-        return tuple(
-            replace(t, residual=change(t.residual))
-            for t in terms
-            if isinstance(t.residual, Expression)
-        )
+        return tuple(rewritten(t, change) for t in terms)
 
     every = (*system.problem.fields, *(Unknown(v) for v in names.values()))
     new = replace(
